@@ -1,0 +1,20 @@
+"""The log as data: events, ids and ranks, logs, captures. Nothing here reads a file or knows an engine."""
+
+from stormctl.history.capture import AuditRecord, Capture, Evidence, Facet, RunRow
+from stormctl.history.event import Event
+from stormctl.history.log import EventLog
+from stormctl.history.payload import Inline, Payload, Sealed, digest_value
+
+__all__ = [
+    "AuditRecord",
+    "Capture",
+    "Event",
+    "EventLog",
+    "Evidence",
+    "Facet",
+    "Inline",
+    "Payload",
+    "RunRow",
+    "Sealed",
+    "digest_value",
+]

@@ -1,0 +1,102 @@
+"""A captured run: the log, and how far it can be trusted.
+
+A sweep that needs something which the capture lacks answers ``unknown`` and names it; so each reader declares here
+what it could not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from stormctl.history.log import EventLog
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Facet(StrEnum):
+    """A kind of evidence that a capture may hold or lack. The value is how a person reads it."""
+
+    POSITIONS = "positions"
+    EVENT_IDS = "event ids"
+    TIMES = "event times"
+    CORRELATION_IDS = "correlation ids"
+    NAMES = "step names"
+    RUN_BOUNDS = "the events that open and end the run"
+    INPUTS = "step inputs"
+    RESULT = "the run's returned value"
+    COMMIT_STAMPS = "commit times"
+    AUDIT = "the append audit"
+    ROWS = "entity rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a capture is worth.
+
+    ``origin`` says where it came from. ``missing`` are the facets that it lacks. ``omitted`` are positions that its
+    writer declares to have left out: they are no gaps. ``truncated`` says that more events exist than were read,
+    ``live`` that the run was still going.
+    """
+
+    origin: str
+    missing: frozenset[Facet] = frozenset()
+    omitted: tuple[int, ...] = ()
+    truncated: bool = False
+    live: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """What a world wrote down, beside the log, about one append attempt.
+
+    ``admitted`` is False when the store refused, and ``reason`` says why. ``snapshot`` is the number of events that the
+    writer had read, None when it sent none. The times are nanoseconds of the machine's monotonic clock, so that several
+    processes on one machine compare; 0 where the point was not reached.
+    """
+
+    run_id: str
+    writer: str
+    type: str
+    correlation_id: str | None
+    admitted: bool
+    reason: str
+    position: int | None
+    event_id: str | None
+    snapshot: int | None
+    entered: int
+    minted: int
+    published: int
+    returned: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """The run as the store's entity row shows it, and what the workload returned."""
+
+    status: str
+    workload: str | None = None
+    input: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    output: Any = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A log with its evidence and whatever else was captured of the run."""
+
+    source: str
+    log: EventLog
+    evidence: Evidence
+    run: RunRow | None = None
+    audit: tuple[AuditRecord, ...] | None = None
+    data: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+
+    def lacks(self, needs: frozenset[Facet]) -> tuple[Facet, ...]:
+        """Which of the needed facets are missing, in the order in which facets are declared."""
+        return tuple(facet for facet in Facet if facet in needs and facet in self.evidence.missing)

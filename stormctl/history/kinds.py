@@ -1,0 +1,60 @@
+"""The event types of a run's log and the groups that rules speak of.
+
+The names are those of the Workflow SDK's logs, because every capture that stormctl reads or writes uses them.
+"""
+
+from __future__ import annotations
+
+RUN_CREATED = "run_created"
+RUN_STARTED = "run_started"
+RUN_COMPLETED = "run_completed"
+RUN_FAILED = "run_failed"
+RUN_CANCELLED = "run_cancelled"
+ATTR_SET = "attr_set"
+STEP_CREATED = "step_created"
+STEP_STARTED = "step_started"
+STEP_COMPLETED = "step_completed"
+STEP_FAILED = "step_failed"
+STEP_RETRYING = "step_retrying"
+HOOK_CREATED = "hook_created"
+HOOK_RECEIVED = "hook_received"
+HOOK_DISPOSED = "hook_disposed"
+HOOK_CONFLICT = "hook_conflict"
+WAIT_CREATED = "wait_created"
+WAIT_COMPLETED = "wait_completed"
+NOOP = "noop"
+
+RUN_TERMINAL = frozenset({RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED})
+STEP_TERMINAL = frozenset({STEP_COMPLETED, STEP_FAILED})
+STEP_TYPES = frozenset({STEP_CREATED, STEP_STARTED, STEP_COMPLETED, STEP_FAILED, STEP_RETRYING})
+HOOK_TYPES = frozenset({HOOK_CREATED, HOOK_RECEIVED, HOOK_DISPOSED, HOOK_CONFLICT})
+WAIT_TYPES = frozenset({WAIT_CREATED, WAIT_COMPLETED})
+CREATES = frozenset({STEP_CREATED, HOOK_CREATED, WAIT_CREATED})
+ALL_TYPES = STEP_TYPES | HOOK_TYPES | WAIT_TYPES | RUN_TERMINAL | frozenset({RUN_CREATED, RUN_STARTED, ATTR_SET, NOOP})
+
+STEP, HOOK, WAIT, ATTR, RUN = "step", "hook", "wait", "attr", "run"
+
+
+def is_decision(event_type: str, *, lazy_start: bool = False) -> bool:
+    """Whether an append of this type is derived from a prefix of the log (fence vocabulary of vercel/workflow #3269).
+
+    ``lazy_start`` tells a ``step_started`` that also creates its step (it carries the input) from a plain one. Every
+    other type is a fact: its meaning does not depend on what its writer had read.
+    """
+    return (
+        event_type in CREATES
+        or event_type in RUN_TERMINAL
+        or event_type == ATTR_SET
+        or (event_type == STEP_STARTED and lazy_start)
+    )
+
+
+def kind_of_type(event_type: str) -> str:
+    """The entity kind that an event type speaks of: step, hook, wait, attr or run."""
+    if event_type in STEP_TYPES:
+        return STEP
+    if event_type in HOOK_TYPES:
+        return HOOK
+    if event_type in WAIT_TYPES:
+        return WAIT
+    return ATTR if event_type == ATTR_SET else RUN

@@ -1,0 +1,46 @@
+"""What every test may use: a screen of known size, reproducible properties, and the reference data where it exists."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+# Timing says nothing on a shared machine; in CI the same examples every time.
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_report_header() -> str:
+    return f"reference data: {SHARED if SHARED.is_dir() else 'absent, its tests are skipped'}"
+
+
+@pytest.fixture(autouse=True)
+def plain_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """80 columns without colour, whatever terminal the tests run in."""
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "STORMCTL_ARTEFACT", "STORMCTL_DSN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the real logs, which is not in the repository."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the reference data is not beside this clone (../shared/data)")
+    return folder
