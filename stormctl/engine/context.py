@@ -1,0 +1,238 @@
+"""The state of one replay: what was drawn, what is pending, what is being read, and how the pass ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stormctl.engine.barriers import Barriers, when_idle
+from stormctl.engine.door import Divergence, Perturbation
+from stormctl.engine.loop import Loop
+from stormctl.engine.prepared import Prepared
+from stormctl.engine.promise import FULFILLED, PassOver, Promise, Task, start
+from stormctl.history import ids
+
+if TYPE_CHECKING:
+    from stormctl.engine.generations import Generation
+
+
+class Consumer(Protocol):
+    """Claims the events of one entity. ``suspends`` says whether user code waits for it when the log has ended."""
+
+    item: Item
+    suspends: bool
+
+    def offer(self, event: Prepared, index: int) -> bool:
+        """Whether the event is its to consume."""
+        ...
+
+
+class Item:
+    """Something drawn that has not settled: an entry of the invocations queue, in draw order."""
+
+    __slots__ = (
+        "arguments",
+        "attempts",
+        "correlation_id",
+        "created",
+        "disposed",
+        "kind",
+        "name",
+        "owner",
+        "rank",
+        "resume_at",
+        "retry_at",
+        "token",
+    )
+
+    def __init__(self, rank: int, kind: str, correlation_id: str, name: str | None, arguments: Any) -> None:
+        self.rank = rank
+        self.kind = kind
+        self.correlation_id = correlation_id
+        self.name = name
+        self.arguments = arguments
+        self.created = False
+        self.disposed = False
+        self.token: str | None = None
+        self.resume_at: int | None = None
+        self.owner: str | None = None
+        self.attempts = 0
+        self.retry_at: int | None = None
+
+
+#: ranks are encoded this many at a time
+_PAGE = 64
+#: past the largest body a sequence begins again at 0, as its 130 bits do
+_LARGEST = (1 << 130) - 1
+
+
+@lru_cache(maxsize=1024)
+def _page(base: int, page: int) -> tuple[str, ...]:
+    """The bodies of one page of ranks. Every delivery of a run asks for the same ones again."""
+    return tuple(ids.body_of((base + rank) & _LARGEST) for rank in range(page * _PAGE, (page + 1) * _PAGE))
+
+
+class Bodies:
+    """The id bodies of one run by rank."""
+
+    __slots__ = ("_base", "_known")
+
+    def __init__(self, base: int) -> None:
+        self._base = base
+        self._known: list[str] = []
+
+    def __getitem__(self, rank: int) -> str:
+        known = self._known
+        while rank >= len(known):
+            known.extend(_page(self._base, len(known) // _PAGE))
+        return known[rank]
+
+    def rank(self, body: str) -> int:
+        """The rank of a body, which need not have been drawn yet; negative for one that lies before the first."""
+        return ids.ordinal(body) - self._base
+
+
+class _Reading:
+    """One payload being read: some hops, perhaps some time, and then its turn of the promise queue is over."""
+
+    __slots__ = ("_context", "_delay", "_hops", "_then", "_turn")
+
+    def __init__(self, context: Context, turn: Promise, then: Callable[[], None], hops: int, delay: float) -> None:
+        self._context = context
+        self._turn = turn
+        self._then = then
+        self._hops = hops
+        self._delay = delay
+
+    def go_on(self, _state: object, _value: object) -> None:
+        if self._hops > 0:
+            self._hops -= 1
+            self._context.loop.micros.append((self.go_on, None, None))
+        elif self._delay > 0:
+            self._context.loop.timer(self._delay, self._read)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        self._then()
+        # the slot is an async function: its promise settles, and the queue's follows one hop later
+        self._context.loop.micros.append((self._turn.settle, FULFILLED, None))
+
+
+class Context:
+    """One replay in progress."""
+
+    def __init__(
+        self, generation: Generation, run_id: str, bodies: Bodies, started_at: int, perturbation: Perturbation
+    ) -> None:
+        from stormctl.engine.walk import Walk  # the walk and its context know each other
+
+        self.loop = Loop()
+        self.generation = generation
+        self.run_id = run_id
+        self.bodies = bodies
+        self.clock = started_at
+        self.perturbation = perturbation
+        #: how many payloads are being read (upstream's pendingDeliveries)
+        self.reading = 0
+        self.queue = Promise(self.loop)
+        self.queue.settle(FULFILLED, None)
+        self.items: dict[str, Item] = {}
+        self.draws: list[tuple[str, str | None, Any]] = []
+        self.consumers: dict[str, Consumer] = {}
+        self.tasks: set[Task] = set()
+        self.barriers = Barriers(self, generation.retirement)
+        self.walk = Walk(self)
+        #: what the body returns or raises, once it has been called
+        self.main: Promise | None = None
+        self.suspended = False
+        self.divergence: Divergence | None = None
+        self._suspensions = 0
+        self._registry_must_be_empty = generation.idle == "registry"
+        self._noise = perturbation.seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019
+
+    # -- draws ---------------------------------------------------------------------------------------------------
+
+    def draw(self, kind: str, name: str | None, arguments: Any) -> Item:
+        """Take the next id of the run for something that the workflow asks for; PassOver once the pass has ended."""
+        if self.loop.closed:
+            raise PassOver
+        rank = len(self.draws)
+        self.draws.append((kind, name, arguments))
+        item = Item(rank, kind, f"{kind}_{self.bodies[rank]}", name, arguments)
+        self.items[item.correlation_id] = item
+        return item
+
+    def subscribe(self, consumer: Consumer) -> None:
+        """Offer the log to a new consumer at the next tick, after every branch woken together has subscribed too."""
+        self.consumers[consumer.item.correlation_id] = consumer
+        self.walk.subscribed()
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def hydrate(self, index: int, then: Callable[[], None]) -> None:
+        """Read a payload in its turn of the promise queue, and call ``then`` as it has been read."""
+        turn = Promise(self.loop)
+        before = self.queue
+        self.queue = turn
+        before.react(_Reading(self, turn, then, self.perturbation.hydration_hops, self._delay(index)).go_on)
+
+    def _delay(self, index: int) -> float:
+        """How long reading the payload of the event at ``index`` takes beyond its hops, in ms of virtual time."""
+        perturbation = self.perturbation
+        if not perturbation.jitter_ms:
+            return perturbation.hydration_ms
+        mixed = (self._noise ^ (index + 1) * 0xBF58476D1CE4E5B9) * 0x94D049BB133111EB & (1 << 64) - 1
+        return perturbation.hydration_ms + (mixed >> 33) % (perturbation.jitter_ms + 1)
+
+    def idle(self) -> bool:
+        """Whether nothing is on its way to user code, by this generation's idea of it."""
+        if self.reading:
+            return False
+        if self._registry_must_be_empty:
+            return not self.barriers.live
+        return not self.barriers.any_resolves_on_its_own()
+
+    # -- endings -------------------------------------------------------------------------------------------------
+
+    def begin(self, body: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """Call the body; the pass ends when it does."""
+        try:
+            self.main = start(self.loop, body(), self.tasks)
+        except Exception as error:  # what cannot be called, or is no async function, has failed like one that raises
+            self.main = Promise(self.loop)
+            self.main.reject(error)
+        self.main.react(self._returned)
+
+    def resume(self) -> None:
+        """Take up a suspended pass again. Suspensions that were wanted before do not count any more."""
+        if self.suspended:
+            self.suspended = False
+            self.loop.stopped = False
+            self._suspensions += 1
+
+    def suspend_when_idle(self) -> None:
+        """The log has ended and user code waits: suspend at the first idle turn."""
+        wanted = self._suspensions
+        when_idle(self, self._suspend, lambda: wanted == self._suspensions and self._undecided())
+
+    def diverge(self, divergence: Divergence) -> None:
+        """End the pass with a divergence, unless it has ended."""
+        if self._undecided():
+            self.divergence = divergence
+            self.loop.stop()
+
+    def _returned(self, _state: int, _value: object) -> None:
+        self.loop.stop()
+
+    def _suspend(self) -> None:
+        self.suspended = True
+        self.loop.stop()
+
+    def _undecided(self) -> bool:
+        return not self.loop.stopped and (self.main is None or not self.main.state)
+
+    def diverge_in_turn(self, divergence: Divergence) -> None:
+        """The same, in its turn of the promise queue: results read before it are delivered first."""
+        self.queue.react(lambda _state, _value: self.diverge(divergence))

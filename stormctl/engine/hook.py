@@ -1,0 +1,205 @@
+"""Hooks: named mailboxes that the outside world sends payloads to, read with an iterator.
+
+A payload that arrives while somebody reads is delivered like a step's result. One that arrives while nobody reads is
+kept; its barrier is unarmed until a read claims it, because only then does it reach user code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from stormctl.engine import divergence
+from stormctl.engine.barriers import Barrier
+from stormctl.engine.prepared import Prepared
+from stormctl.engine.primitives import payload_of
+from stormctl.engine.promise import FULFILLED, REJECTED, PassOver, Promise
+from stormctl.history import kinds
+from stormctl.history.kinds import HOOK
+
+if TYPE_CHECKING:
+    from stormctl.engine.context import Context
+
+
+class HookConflict(Exception):
+    """The hook's token belongs to another run; the message names it."""
+
+
+class _Delivery:
+    """One payload on its way to user code."""
+
+    __slots__ = ("barrier", "context", "event", "gate", "hydrated", "index", "target")
+
+    def __init__(self, context: Context, event: Prepared, index: int, *, armed: bool) -> None:
+        self.context = context
+        self.event = event
+        self.index = index
+        #: what the next delivery waits for, when its time to ask has come
+        self.gate: Promise | None = context.barriers.earlier(index, HOOK) if armed else None
+        self.barrier: Barrier = context.barriers.register(index, HOOK, armed=armed)
+        self.hydrated = Promise(context.loop)
+        self.target: Promise | None = None
+        context.reading += 1
+        context.hydrate(index, self._read)
+
+    def _read(self) -> None:
+        self.context.reading -= 1
+        self.hydrated.settle(FULFILLED, None)
+
+    def to(self, target: Promise) -> None:
+        """Deliver to a read. An unclaimed payload is armed now, and asks only after reading what it waits for."""
+        self.target = target
+        self.barrier.armed = True
+        self.hydrated.react(self._ordered)
+
+    def _ordered(self, _state: int, _value: object) -> None:
+        gate = self.gate if self.gate is not None else self.context.barriers.earlier(self.index, HOOK)
+        gate.react(self._deliver)
+
+    def _deliver(self, _state: int, _value: object) -> None:
+        assert self.target is not None
+        self.context.barriers.delivered(self.barrier)
+        self.target.settle(FULFILLED, payload_of(self.event))
+
+
+class Hook:
+    """One hook. ``token`` is what the outside world addresses it by."""
+
+    __slots__ = ("_awaiter", "_context", "_kept", "_refused", "_registered", "_seen", "item", "suspends", "token")
+
+    def __init__(self, context: Context, token: str) -> None:
+        self._context = context
+        self.token = token
+        self.item = context.draw(HOOK, None, token)
+        self.item.token = token
+        self.suspends = False
+        self._awaiter: Promise | None = None
+        self._registered: Promise | None = None
+        self._refused: HookConflict | None = None
+        self._kept: deque[_Delivery] = deque()
+        self._seen: set[str] = set()
+        context.subscribe(self)
+
+    # -- what a workflow calls -----------------------------------------------------------------------------------
+
+    def next(self) -> Promise:
+        """The promise of the next payload; rejects with HookConflict once the store has refused the token.
+
+        Reads that wait at the same time share one payload, so that a read which lost a race swallows nothing: the next
+        read gets what it would have got (vercel/workflow #4264).
+        """
+        context = self._context
+        if context.loop.closed:
+            raise PassOver
+        target = self._awaiter
+        if target is None:
+            target = Promise(context.loop)
+            if self._kept:
+                self._kept.popleft().to(target)
+            elif self._refused is not None:
+                target.settle(REJECTED, self._refused)
+            else:
+                self._await(target)
+        # an async generator's next(): one hop to await the hook, one to yield the value
+        return target.then(lambda value: value).then(lambda value: value)
+
+    def __aiter__(self) -> Hook:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self.next()
+
+    def registered(self) -> Promise:
+        """The promise that settles when the store has registered the hook, or rejects with HookConflict."""
+        if self._registered is None:
+            self._registered = Promise(self._context.loop)
+            if self.item.created:
+                self._registered.settle(FULFILLED, None)
+            elif self._refused is not None:
+                self._registered.settle(REJECTED, self._refused)
+            else:
+                self._wait_for_the_log()
+        return self._registered
+
+    def dispose(self) -> None:
+        """Give the hook up: its token is free again, and nothing sent to it arrives any more."""
+        if self._context.loop.closed:
+            raise PassOver
+        self.item.disposed = True
+        if self._awaiter is not None:
+            self._awaiter = None
+            self.suspends = self._waiting()
+            self._context.suspend_when_idle()
+
+    # -- what the walk calls -------------------------------------------------------------------------------------
+
+    def offer(self, event: Prepared, index: int) -> bool:
+        context = self._context
+        token = event.event.token
+        if token is not None and token != self.token:
+            self._leave()
+            context.diverge_in_turn(divergence.token(context, event, index, self.item))
+            return True
+        kind = event.type
+        if kind == kinds.HOOK_RECEIVED:
+            self._receive(event, index)
+        elif kind == kinds.HOOK_CREATED:
+            self.item.created = True
+            self._register(FULFILLED, None)
+        elif kind == kinds.HOOK_CONFLICT:
+            self._conflict(event)
+        elif kind == kinds.HOOK_DISPOSED:
+            self._leave()
+            context.items.pop(self.item.correlation_id, None)
+        else:
+            self._leave()
+            context.diverge_in_turn(divergence.wrong_type(context, event, index, self.item))
+        return True
+
+    def _receive(self, event: Prepared, index: int) -> None:
+        resume = event.event.data.get("resumeId")
+        if isinstance(resume, str):
+            if resume in self._seen:
+                return
+            self._seen.add(resume)
+        awaiter = self._awaiter
+        delivery = _Delivery(self._context, event, index, armed=awaiter is not None)
+        if awaiter is None:
+            self._kept.append(delivery)
+            return
+        self._awaiter = None
+        self.suspends = self._waiting()
+        delivery.to(awaiter)
+
+    def _conflict(self, event: Prepared) -> None:
+        self._leave()
+        self._context.items.pop(self.item.correlation_id, None)
+        self._refused = error = HookConflict(str(event.event.data.get("conflictingRunId", "")))
+        self._register(REJECTED, error)
+        if self._awaiter is not None:
+            self._awaiter.settle(REJECTED, error)
+            self._awaiter = None
+
+    def _register(self, state: int, value: Any) -> None:
+        waiting = self._registered
+        if waiting is None:
+            return
+        self._context.queue.react(lambda _state, _value: waiting.settle(state, value))
+        self.suspends = self._awaiter is not None
+
+    def _await(self, target: Promise) -> None:
+        self._awaiter = target
+        self._wait_for_the_log()
+
+    def _wait_for_the_log(self) -> None:
+        self.suspends = True
+        walk = self._context.walk
+        if walk.index >= len(walk.events):
+            self._context.suspend_when_idle()
+
+    def _waiting(self) -> bool:
+        return self._awaiter is not None or (self._registered is not None and not self._registered.state)
+
+    def _leave(self) -> None:
+        self.suspends = False
+        self._context.consumers.pop(self.item.correlation_id, None)

@@ -1,0 +1,200 @@
+"""Steps, waits and attributes: what each draws, which events it consumes, and how its outcome reaches user code.
+
+The order in which an outcome is captured, the barrier registered and the earlier deliveries collected is that of
+upstream's consumers (vercel/workflow #3139): both at the moment the event is consumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stormctl.engine import divergence
+from stormctl.engine.barriers import Barrier
+from stormctl.engine.context import Item
+from stormctl.engine.prepared import Prepared
+from stormctl.engine.promise import FULFILLED, REJECTED, Promise
+from stormctl.history import Sealed
+from stormctl.history.kinds import (
+    ATTR,
+    ATTR_SET,
+    STEP,
+    STEP_COMPLETED,
+    STEP_CREATED,
+    STEP_RETRYING,
+    STEP_STARTED,
+    STEP_TERMINAL,
+    WAIT,
+    WAIT_COMPLETED,
+    WAIT_CREATED,
+)
+
+if TYPE_CHECKING:
+    from stormctl.engine.context import Context
+
+
+class StepFailed(Exception):
+    """A step failed for good; its message is the recorded error."""
+
+
+def payload_of(event: Prepared) -> Any:
+    """The value that an event carries; None where only its digest, or nothing, was captured."""
+    payload = event.event.payload
+    if payload is None or isinstance(payload, Sealed):
+        return None
+    return payload.load()
+
+
+class Step:
+    """One call of a step."""
+
+    __slots__ = ("_barrier", "_context", "_event", "_gate", "item", "result", "suspends")
+
+    def __init__(self, context: Context, name: str, arguments: tuple[Any, ...]) -> None:
+        self._context = context
+        self.item = context.draw(STEP, name, arguments)
+        self.result = Promise(context.loop)
+        self.suspends = True
+        self._barrier: Barrier | None = None
+        self._gate: Promise | None = None
+        self._event: Prepared | None = None
+        context.subscribe(self)
+
+    def offer(self, event: Prepared, index: int) -> bool:
+        item = self.item
+        if event.name is not None and event.name != item.name and event.event.name != item.name:
+            self._finish()
+            self._context.diverge_in_turn(divergence.name(self._context, event, index, item))
+            return True
+        kind = event.type
+        if kind == STEP_STARTED:
+            item.attempts += 1
+            item.retry_at = None
+            item.owner = event.event.data.get("ownerMessageId")
+        elif kind == STEP_CREATED:
+            item.created = True
+        elif kind in STEP_TERMINAL:
+            self._settle(event, index)
+        elif kind == STEP_RETRYING:
+            item.owner = None
+            again = event.event.data.get("retryAfter")
+            item.retry_at = again if isinstance(again, int) else 0
+        else:
+            self._finish()
+            self._context.diverge_in_turn(divergence.wrong_type(self._context, event, index, item))
+        return True
+
+    def _finish(self) -> None:
+        self.suspends = False
+        self._context.consumers.pop(self.item.correlation_id, None)
+
+    def _settle(self, event: Prepared, index: int) -> None:
+        context = self._context
+        self._finish()
+        context.items.pop(self.item.correlation_id, None)
+        barriers = context.barriers
+        self._event = event
+        self._gate = barriers.earlier(index, STEP)
+        self._barrier = barriers.register(index, STEP, armed=True)
+        context.reading += 1
+        context.hydrate(index, self._read)
+
+    def _read(self) -> None:
+        assert self._gate is not None
+        self._context.reading -= 1
+        self._gate.react(self._deliver)
+
+    def _deliver(self, _state: int, _value: object) -> None:
+        assert self._barrier is not None
+        assert self._event is not None
+        self._context.barriers.delivered(self._barrier)
+        if self._event.type == STEP_COMPLETED:
+            self.result.settle(FULFILLED, payload_of(self._event))
+        else:
+            self.result.settle(REJECTED, StepFailed(str(payload_of(self._event) or "step failed")))
+
+
+class Wait:
+    """One durable sleep of ``ms`` milliseconds."""
+
+    __slots__ = ("_barrier", "_context", "_gate", "item", "result", "suspends")
+
+    def __init__(self, context: Context, ms: float) -> None:
+        self._context = context
+        self.item = context.draw(WAIT, None, ms)
+        self.item.resume_at = round(context.clock + ms)
+        self.result = Promise(context.loop)
+        self.suspends = True
+        self._barrier: Barrier | None = None
+        self._gate: Promise | None = None
+        context.subscribe(self)
+
+    def offer(self, event: Prepared, index: int) -> bool:
+        context, item = self._context, self.item
+        recorded = event.event.resume_at
+        if event.type == WAIT_CREATED:
+            item.created = True
+            if recorded is not None:
+                item.resume_at = recorded
+            return True
+        self.suspends = False
+        context.consumers.pop(item.correlation_id, None)
+        if event.type != WAIT_COMPLETED:
+            context.diverge_in_turn(divergence.wrong_type(context, event, index, item))
+            return True
+        if recorded is not None and recorded != item.resume_at:
+            context.diverge_in_turn(divergence.resume_at(context, event, index, item))
+            return True
+        context.items.pop(item.correlation_id, None)
+        context.walk.consumed_waits.add(item.correlation_id)
+        barriers = context.barriers
+        self._gate = barriers.earlier(index, WAIT)
+        self._barrier = barriers.register(index, WAIT, armed=True)
+        context.queue.react(self._in_turn)
+        return True
+
+    def _in_turn(self, _state: int, _value: object) -> None:
+        assert self._gate is not None
+        self._gate.react(self._deliver)
+
+    def _deliver(self, _state: int, _value: object) -> None:
+        assert self._barrier is not None
+        self._context.barriers.delivered(self._barrier)
+        self.result.settle(FULFILLED, None)
+
+
+class Attributes:
+    """One attribute write by the workflow itself. It decides no branch, so it registers no barrier."""
+
+    __slots__ = ("_context", "item", "result", "suspends")
+
+    def __init__(self, context: Context, changes: dict[str, str | None]) -> None:
+        self._context = context
+        self.item: Item = context.draw(ATTR, None, dict(changes))
+        self.result = Promise(context.loop)
+        self.suspends = True
+        context.subscribe(self)
+
+    def offer(self, event: Prepared, index: int) -> bool:
+        context = self._context
+        self.suspends = False
+        context.consumers.pop(self.item.correlation_id, None)
+        recorded = event.event.data.get("changes")
+        if event.type != ATTR_SET or (recorded is not None and _as_changes(recorded) != self.item.arguments):
+            context.diverge_in_turn(divergence.attributes(context, event, index, self.item))
+            return True
+        context.items.pop(self.item.correlation_id, None)
+        context.hydrate(index, lambda: self.result.settle(FULFILLED, None))
+        return True
+
+
+def _as_changes(recorded: Any) -> dict[str, str | None] | None:
+    """Recorded changes, a list of ``{key, value}`` or a mapping, as the mapping that a workflow gives.
+
+    None for anything else: a log may hold what no workflow writes.
+    """
+    if isinstance(recorded, Mapping):
+        return dict(recorded)
+    if isinstance(recorded, Sequence) and all(isinstance(change, Mapping) and "key" in change for change in recorded):
+        return {str(change["key"]): change.get("value") for change in recorded}
+    return None
