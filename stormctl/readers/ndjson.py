@@ -1,0 +1,105 @@
+"""Our own log format: ``logs/<run>.ndjson`` with ``logs/<run>.meta.json`` beside it, and ``audit/<run>.ndjson``.
+
+The log is one flat row per event in canonical order (see ``rows``). The meta file says what the log is worth: schema,
+run row, evidence. Hook tokens are kept in both, for without them a replay cannot be compared; they are bearer secrets,
+and reports show digests. The run row is written as the capture holds it: whoever captures a run whose values must not
+be kept leaves them out of the capture.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stormctl.errors import StoreFailure
+from stormctl.history import AuditRecord, Capture, EventLog
+from stormctl.readers import meta
+from stormctl.readers.rows import audit_of_row, event_of_row, row_of_audit, row_of_event
+from stormctl.readers.text import rows
+
+LOGS, AUDIT = "logs", "audit"
+SUFFIX, META_SUFFIX = ".ndjson", ".meta.json"
+_HEAD = re.compile(rb'\s*\{\s*"(?:position|type|event_id|correlation_id)"\s*:')
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+class NdjsonReader:
+    """Reads the logs that stormctl writes. A log without its meta file is judged by its rows alone."""
+
+    name = "stormctl"
+    summary = "a stormctl log (.ndjson, one event per line)"
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """Whether the file begins with such a row, or says so in a meta file beside it."""
+        return _HEAD.match(head) is not None or (path.suffix == SUFFIX and meta_path(path).exists())
+
+    def read(self, path: Path) -> Iterator[Capture]:
+        """The one capture of the file."""
+        about = meta.read(meta_path(path), path.name.removesuffix(SUFFIX))
+        events = [event_of_row(row, about.run_id, where) for where, row in rows(path)]
+        audit = _read_audit(path) if about.audit is not False else None
+        evidence = about.evidence_for(events, has_audit=audit is not None)
+        if about.audit and audit is None:
+            evidence = replace(evidence, notes=(*evidence.notes, "its audit file is not beside it"))
+        yield Capture(str(path), EventLog(events, about.run_id), evidence, about.run, audit, about.data)
+
+
+def meta_path(log: Path) -> Path:
+    """The meta file of a log file."""
+    return log.with_name(log.name.removesuffix(SUFFIX) + META_SUFFIX)
+
+
+def audit_path(log: Path) -> Path:
+    """Where the audit of a log lies: in ``audit/`` beside the folder that holds the log."""
+    return log.parent.parent / AUDIT / log.name
+
+
+def _read_audit(log: Path) -> tuple[AuditRecord, ...] | None:
+    path = audit_path(log)
+    return tuple(audit_of_row(row, where) for where, row in rows(path)) if path.is_file() else None
+
+
+def write_capture(capture: Capture, folder: Path, *, with_payloads: bool = False) -> Path:
+    """Write a capture into an artefact folder and return the path of its log.
+
+    The files are ``logs/<run>.ndjson``, ``logs/<run>.meta.json`` and, where the capture holds an audit,
+    ``audit/<run>.ndjson``. Each appears whole or not at all, the log last. StoreFailure when the disk refuses.
+    """
+    stem = _UNSAFE.sub("-", capture.log.run_id) or "run"
+    log = folder / LOGS / f"{stem}{SUFFIX}"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        if capture.audit is not None:
+            audit_path(log).parent.mkdir(exist_ok=True)
+            _write(audit_path(log), map(row_of_audit, capture.audit))
+        _write(meta_path(log), [meta.to_json(capture)], indent=2)
+        _write(log, (row_of_event(event, with_payloads=with_payloads) for event in capture.log))
+    except OSError as error:
+        raise StoreFailure(
+            f"the log of run {capture.log.run_id} cannot be written to {folder}: {error.strerror or error}",
+            remedy="Free some space or choose another folder with --out.",
+        ) from error
+    return log
+
+
+def _write(path: Path, values: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    separators = (",", ":") if indent is None else None
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            for value in values:
+                json.dump(value, file, indent=indent, separators=separators, ensure_ascii=True, default=str)
+                file.write("\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+READER = NdjsonReader()
+
+__all__ = ["READER", "NdjsonReader", "audit_path", "meta_path", "write_capture"]

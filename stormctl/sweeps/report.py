@@ -1,0 +1,115 @@
+"""The report of a sweep as values and as JSON, schema ``stormctl.sweep/1``. The keys are a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stormctl.readers.open import Unreadable
+from stormctl.sweeps.finding import Finding, SweepResult, Verdict
+from stormctl.sweeps.rebinding import FirstDivergence, Flip, Rebinding
+
+SCHEMA = "stormctl.sweep/1"
+
+
+@dataclass(frozen=True, slots=True)
+class LogReport:
+    """What every sweep said about one log. ``reasons`` tell why something stayed open."""
+
+    source: str
+    run_id: str
+    events: int
+    profile: str
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    sweeps: tuple[SweepResult, ...]
+    rebinding: tuple[Rebinding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all sweeps, in the order of the sweeps."""
+        return tuple(finding for result in self.sweeps for finding in result.findings)
+
+    def fatal_by_sweep(self) -> dict[str, int]:
+        """How many fatal findings each sweep has; sweeps without one are left out."""
+        return {result.sweep: len(result.fatal) for result in self.sweeps if result.fatal}
+
+    @property
+    def unknown_sweeps(self) -> tuple[str, ...]:
+        """The sweeps that could not judge."""
+        return tuple(result.sweep for result in self.sweeps if result.verdict is Verdict.UNKNOWN)
+
+    def to_json(self) -> dict[str, Any]:
+        """The log's entry in the report."""
+        return {
+            "source": self.source,
+            "run_id": self.run_id,
+            "events": self.events,
+            "profile": self.profile,
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "sweeps": [_result(result) for result in self.sweeps],
+            "rebinding": [_rebinding(found) for found in self.rebinding],
+        }
+
+
+def sweep_report(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = ()) -> dict[str, Any]:
+    """The whole report."""
+    return {
+        "schema": SCHEMA,
+        "logs": [log.to_json() for log in logs],
+        "unreadable": [{"source": one.source, "error": one.text} for one in unreadable],
+    }
+
+
+def _result(result: SweepResult) -> dict[str, Any]:
+    return {
+        "sweep": result.sweep,
+        "verdict": str(result.verdict),
+        "findings": [_finding(finding) for finding in result.findings],
+        "missing": list(result.missing),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "severity": str(finding.severity),
+        "positions": list(finding.positions),
+        "message": finding.message,
+        "witness": list(finding.witness),
+        "key": finding.key,
+    }
+
+
+def _rebinding(found: Rebinding) -> dict[str, Any]:
+    return {
+        "engine": found.engine,
+        "workload": found.workload,
+        "prefixes": found.prefixes,
+        "clean_through": found.clean_through,
+        "flips": [_flip(flip) for flip in found.flips],
+        "divergence": None if found.divergence is None else _divergence(found.divergence),
+    }
+
+
+def _flip(flip: Flip) -> dict[str, Any]:
+    return {
+        "from": flip.before,
+        "to": flip.after,
+        "rank": flip.rank,
+        "was": flip.was,
+        "now": flip.now,
+        "input_changed": flip.input_changed,
+    }
+
+
+def _divergence(lost: FirstDivergence) -> dict[str, Any]:
+    return {
+        "prefix": lost.prefix,
+        "position": lost.position,
+        "rank": lost.rank,
+        "expected": lost.expected,
+        "actual": lost.actual,
+        "text": lost.text,
+    }
