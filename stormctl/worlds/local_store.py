@@ -1,0 +1,226 @@
+"""Store operations as file calls: what a folder does for each thing that an append asks.
+
+Everything here is synchronous and may run in any thread. The lock operations are the world's (``worlds.local``), which
+waits for them without blocking a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from stormctl.errors import StoreFailure, StormctlError
+from stormctl.history import Event, kinds
+from stormctl.worlds import fence, shapes
+from stormctl.worlds.base import HookRow
+from stormctl.worlds.condition import Condition
+from stormctl.worlds.files import Files, failure
+from stormctl.worlds.layout import Layout
+from stormctl.worlds.mint import Minter
+from stormctl.worlds.pipeline import SPEC
+from stormctl.worlds.rows import Entity, Kind, RunEntity
+from stormctl.worlds.runlog import RunLogs
+from stormctl.worlds.store_ops import (
+    ClaimOnce,
+    ClaimToken,
+    Clock,
+    DropClaim,
+    DropEntities,
+    DropEntity,
+    DropRun,
+    HasClaim,
+    Mark,
+    Mint,
+    Publish,
+    PutEntity,
+    PutRun,
+    ReadEntity,
+    ReadLog,
+    ReadRun,
+    ReadTail,
+    ReleaseToken,
+    StoreOp,
+    Tail,
+    TokenOwner,
+    WriteTail,
+    fenced_by_type,
+)
+
+T = TypeVar("T")
+
+
+class LocalStore:
+    """One store folder, for one process."""
+
+    def __init__(self, folder: Path, condition: Condition, files: Files, minter: Minter) -> None:
+        self.folder = folder
+        self.files = files
+        self.layout = Layout(folder)
+        self.minter = minter
+        self.logs = RunLogs(files, self.layout, dense=condition.dense)
+        self._do: dict[type[Any], Callable[[Any], Any]] = {
+            Clock: lambda op: minter.clock(),
+            Mint: lambda op: minter.mint(op.ms, monotonic=op.monotonic),
+            ReadRun: lambda op: self.read_run(op.run_id),
+            PutRun: self._put_run,
+            DropRun: lambda op: files.remove(self.layout.run(op.run_id)),
+            ReadEntity: lambda op: self.read_entity(op.kind, op.run_id, op.id),
+            PutEntity: self._put_entity,
+            DropEntity: lambda op: files.remove(self.layout.entity(op.kind, op.run_id, op.id)),
+            DropEntities: self._drop_entities,
+            ClaimOnce: self._claim_once,
+            HasClaim: lambda op: files.exists(self._claim(op)),
+            DropClaim: lambda op: files.remove(self._claim(op)),
+            ClaimToken: self._claim_token,
+            ReleaseToken: self._release_token,
+            ReadTail: self._read_tail,
+            WriteTail: self._write_tail,
+            Publish: self._publish,
+            ReadLog: lambda op: self.logs.events(op.run_id, list_folder=True),
+        }
+
+    def perform(self, op: StoreOp) -> Any:
+        """The reply to an operation; StoreFailure when the folder cannot give it."""
+        try:
+            return self._do[type(op)](op)
+        except OSError as error:
+            raise failure(self.folder, error) from error
+
+    # -- rows
+
+    def read_run(self, run_id: str) -> RunEntity | None:
+        """The run's row, None when there is none."""
+        return self._parsed(self.layout.run(run_id), shapes.run_of)
+
+    def read_entity(self, kind: Kind, run_id: str, entity_id: str) -> Entity | None:
+        """A step, wait or live hook, None when there is none."""
+        path = self.layout.entity(kind, run_id, entity_id)
+        row = self._parsed(path, lambda raw: shapes.entity_of(kind, entity_id, raw))
+        return row if row is not None and row.run_id == run_id else None
+
+    def find_hook(self, token: str) -> HookRow | None:
+        """The live hook that holds a token."""
+        owner = self._parsed(self.layout.token(token), shapes.owner_of)
+        if owner is None or self.read_entity(Kind.HOOK, owner.run_id, owner.hook_id) is None:
+            return None
+        return HookRow(owner.run_id, owner.hook_id, token)
+
+    def _put_run(self, op: PutRun) -> None:
+        self.files.replace(self.layout.run(op.row.run_id), shapes.run_bytes(op.row, SPEC), self.minter.nonce())
+
+    def _put_entity(self, op: PutEntity) -> None:
+        path = self.layout.entity(op.row.kind, op.row.run_id, op.row.id)
+        self.files.replace(path, shapes.entity_bytes(op.row, SPEC), self.minter.nonce())
+
+    def _drop_entities(self, op: DropEntities) -> None:
+        prefix = f"{op.run_id}-"
+        for name in self.files.names(self.layout.waits):
+            if name.startswith(prefix):
+                self.files.remove(f"{self.layout.waits}/{name}")
+        for name in self.files.names(self.layout.hooks):
+            if not name.endswith(".json"):
+                continue
+            hook = self.read_entity(Kind.HOOK, op.run_id, name[: -len(".json")])
+            if hook is not None:
+                self.files.remove(f"{self.layout.hooks}/{name}")
+                if hook.token is not None:
+                    self._release_token(ReleaseToken(hook.token, TokenOwner(op.run_id, hook.id)))
+
+    # -- claims and tokens
+
+    def _claim(self, op: ClaimOnce | HasClaim | DropClaim) -> str:
+        return self.layout.claim(op.kind, op.run_id, op.id, op.what)
+
+    def _claim_once(self, op: ClaimOnce) -> bool:
+        try:
+            self.files.write_new(self._claim(op), b"")
+        except FileExistsError:
+            return False
+        return True
+
+    def _claim_token(self, op: ClaimToken) -> TokenOwner:
+        path = self.layout.token(op.token)
+        while True:
+            if self.files.publish(path, shapes.token_bytes(op.token, op.owner), self.minter.nonce()):
+                return op.owner
+            owner = self._parsed(path, shapes.owner_of)
+            if owner is not None:  # else it was released just now: try again
+                return owner
+
+    def _release_token(self, op: ReleaseToken) -> None:
+        path = self.layout.token(op.token)
+        owner = self._parsed(path, shapes.owner_of)
+        if owner is not None and (owner.run_id, owner.hook_id) == (op.owner.run_id, op.owner.hook_id):
+            self.files.remove(path)
+
+    # -- the log
+
+    def _publish(self, op: Publish) -> bool:
+        run_id = op.events[0].run_id
+        self.files.append(self.layout.journal(run_id), shapes.journal_bytes(op.events, op.mark))
+        for index, event in enumerate(op.events):
+            path = self.layout.event(run_id, event.event_id or "")
+            if not self.files.publish(path, shapes.event_bytes(event), self.minter.nonce()):
+                if index:
+                    raise StoreFailure(
+                        f"the event {event.event_id} of {run_id} exists already",
+                        remedy="Something else writes into this store: give stormctl a folder of its own.",
+                    )
+                return False
+            self.logs.note(event)
+        return True
+
+    def _read_tail(self, op: ReadTail) -> Tail:
+        if not op.rescan:
+            try:
+                tail = shapes.tail_of(self.files.read(self.layout.counter(op.run_id)))
+            except FileNotFoundError:
+                places = (self.layout.journal(op.run_id), self.layout.run(op.run_id))
+                if not any(self.files.exists(place) for place in places):
+                    return Tail()  # nothing was ever published
+                tail = None
+            if tail is not None:
+                return tail
+        return self._rescan(op.run_id)
+
+    def _write_tail(self, op: WriteTail) -> None:
+        data = shapes.tail_bytes(op.tail)
+        self.files.write_in_place(self.layout.counter(op.run_id), data)
+
+    def _rescan(self, run_id: str) -> Tail:
+        """The tail as the published events and the journal give it: seq, last id, fence and credit."""
+        try:
+            marks = dict(shapes.journal_of(self.files.read(self.layout.journal(run_id))))
+        except FileNotFoundError:
+            marks = {}
+        tail = Tail()
+        before: Event | None = None
+        for event in self.logs.events(run_id, list_folder=True):
+            mark = marks.get(event.event_id or "") or _guess(event, before)
+            tail = fence.advance(tail, event, mark)
+            before = event
+        return tail
+
+    def _parsed(self, path: str, parse: Callable[[bytes], T]) -> T | None:
+        try:
+            raw = self.files.read(path)
+        except FileNotFoundError:
+            return None
+        try:
+            return parse(raw)
+        except (StormctlError, ValueError, KeyError, TypeError):
+            raise StoreFailure(
+                f"the file {path} is damaged", remedy="Something else wrote into the store: use another folder."
+            ) from None
+
+
+def _guess(event: Event, before: Event | None) -> Mark:
+    """The mark of an event whose journal line is lost: fenced when in doubt, which costs a writer a reload."""
+    lazy_start = (
+        event.type == kinds.STEP_STARTED
+        and before is not None
+        and before.type == kinds.STEP_CREATED
+        and before.correlation_id == event.correlation_id
+    )
+    return Mark(fenced=True) if lazy_start or fenced_by_type(event) else Mark()

@@ -1,0 +1,223 @@
+"""The memory world: the append pipeline on dictionaries, and a queue in a heap, in one process.
+
+Time and pauses are injectable, so that virtual time serves: ``clock`` gives epoch milliseconds and ``sleep`` waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from random import Random
+from typing import Any
+
+from stormctl.errors import StoreFailure
+from stormctl.history import AuditRecord, RunRow, ids
+from stormctl.worlds.base import Appended, AppendRequest, Claimed, HookRow, Message, Page, Queue, Refused
+from stormctl.worlds.condition import Condition, Point
+from stormctl.worlds.delay import PublishDelay
+from stormctl.worlds.memory_store import BLOCKED, MemoryStore
+from stormctl.worlds.mint import Minter, now_ms
+from stormctl.worlds.pipeline import append
+from stormctl.worlds.store_ops import AbandonLock, At, Delay, ReleaseLock, StoreOp, TakeLock
+from stormctl.worlds.trace import Trace
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def _sleep(ms: float) -> None:
+    await asyncio.sleep(ms / 1000)
+
+
+class MemoryQueue:
+    """At-least-once delivery in one process. Nothing waits in here: an empty queue replies at once."""
+
+    def __init__(self, clock: Callable[[], int] = now_ms) -> None:
+        self._clock = clock
+        self._minter = Minter(clock, Random(0))
+        self._heap: list[tuple[int, int, str, int, Message]] = []
+        self._order = 0
+        self._keys: set[str] = set()
+        self._claimed: dict[str, tuple[Message, int]] = {}
+        self._wake = asyncio.Event()
+
+    async def send(self, message: Message, *, delay_ms: float = 0, key: str | None = None) -> bool:
+        """Enqueue; False when a message with the same ``key`` was enqueued before (it is dropped)."""
+        if key is not None:
+            if key in self._keys:
+                return False
+            self._keys.add(key)
+        message_id = f"msg_{ids.split(self._minter.mint(self._clock(), monotonic=True))[1]}"
+        self._push(message_id, message, 1, delay_ms)
+        return True
+
+    async def receive(self, limit: int) -> list[Claimed]:
+        """Claim up to ``limit`` messages that are due, the longest due first."""
+        self._wake.clear()
+        found: list[Claimed] = []
+        while self._heap and len(found) < limit and self._heap[0][0] <= self._clock():
+            _, _, message_id, attempt, message = heapq.heappop(self._heap)
+            self._claimed[message_id] = (message, attempt)
+            found.append(Claimed(message_id, message, attempt))
+        return found
+
+    async def ack(self, claimed: Claimed) -> None:
+        """The message is done with."""
+        self._claimed.pop(claimed.message_id, None)
+
+    async def release(self, claimed: Claimed, *, delay_ms: float = 0) -> None:
+        """Give a claimed message back, to be delivered again with ``attempt + 1``."""
+        if self._claimed.pop(claimed.message_id, None) is not None:
+            self._push(claimed.message_id, claimed.message, claimed.attempt + 1, delay_ms)
+
+    async def depth(self) -> int:
+        """How many messages wait or are in work."""
+        return len(self._heap) + len(self._claimed)
+
+    async def requeue_dead(self, worker: str) -> int:
+        """Put back everything that is claimed: there is one worker, and a test says that it died."""
+        lost = [Claimed(message_id, message, attempt) for message_id, (message, attempt) in self._claimed.items()]
+        for claimed in lost:
+            await self.release(claimed)
+        return len(lost)
+
+    @property
+    def next_due(self) -> int | None:
+        """When the first waiting message is due (epoch ms), None when none waits."""
+        return self._heap[0][0] if self._heap else None
+
+    async def wait(self, timeout_ms: float) -> None:
+        """Return when a message was sent or released, the first waiting one falls due, or the time is up."""
+        if self._heap:
+            timeout_ms = min(timeout_ms, max(0, self._heap[0][0] - self._clock()))
+        if timeout_ms <= 0 or self._wake.is_set():
+            await asyncio.sleep(0)
+            return
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    def _push(self, message_id: str, message: Message, attempt: int, delay_ms: float) -> None:
+        self._order += 1
+        heapq.heappush(self._heap, (self._clock() + round(delay_ms), self._order, message_id, attempt, message))
+        self._wake.set()
+
+
+class MemoryWorld:
+    """A world without files. Several may share one ``store``, as processes share a folder."""
+
+    name = "memory"
+
+    def __init__(
+        self,
+        condition: Condition,
+        *,
+        clock: Callable[[], int] = now_ms,
+        random: Random | None = None,
+        delay: PublishDelay | None = None,
+        sleep: Sleep = _sleep,
+        store: MemoryStore | None = None,
+        on_point: Callable[[Point, AppendRequest], Awaitable[None]] | None = None,
+    ) -> None:
+        self.condition = condition
+        self.store = store if store is not None else MemoryStore(condition, Minter(clock, random))
+        self.queue: Queue = MemoryQueue(clock)
+        self.audit: list[AuditRecord] = []
+        self._delay = delay if delay is not None else PublishDelay(scale=0)
+        self._sleep = sleep
+        self._on_point = on_point
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def append(self, request: AppendRequest) -> Appended | Refused:
+        """Append one event under the world's condition."""
+        trace = Trace()
+        try:
+            answer = await self._drive(append(request, self.condition), request, trace)
+        except BaseException as error:
+            self.audit.extend(trace.records(request, error))
+            raise
+        self.audit.extend(trace.records(request, answer))
+        return answer
+
+    async def load(self, run_id: str, after: str | None = None) -> Page:
+        """The events that are visible now, behind the cursor."""
+        await asyncio.sleep(0)
+        return self.store.log(run_id).page(after)
+
+    async def run(self, run_id: str) -> RunRow | None:
+        """The run's row."""
+        row = self.store.runs.get(run_id)
+        return None if row is None else row.row()
+
+    async def hook(self, token: str) -> HookRow | None:
+        """The live hook that holds the token."""
+        return self.store.find_hook(token)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def _drive(
+        self, generator: Generator[StoreOp, Any, Appended | Refused], request: AppendRequest, trace: Trace
+    ) -> Appended | Refused:
+        try:
+            op = next(generator)
+            while True:
+                try:
+                    reply = await self._perform(op, request, trace)
+                except StoreFailure as problem:
+                    op = generator.throw(problem)
+                except BaseException as error:
+                    self._abort(generator, error)
+                    raise
+                else:
+                    op = generator.send(reply)
+        except StopIteration as stop:
+            answer: Appended | Refused = stop.value
+            return answer
+
+    async def _perform(self, op: StoreOp, request: AppendRequest, trace: Trace) -> Any:
+        if isinstance(op, At):
+            trace.at(op.point)
+            if self._on_point is not None:
+                await self._on_point(op.point, request)
+            await asyncio.sleep(0)
+            return None
+        if isinstance(op, Delay):
+            ms = self._delay.draw(create=op.create)
+            return await self._sleep(ms) if ms > 0 else None
+        if isinstance(op, TakeLock):
+            while (reply := self.store.perform(op)) is BLOCKED:
+                turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiting.setdefault(op.run_id, deque()).append(turn)
+                await turn
+            return reply
+        reply = self.store.perform(op)
+        trace.did(op)
+        if isinstance(op, (ReleaseLock, AbandonLock)):
+            self._next(op.run_id)
+        return reply
+
+    def _abort(self, generator: Generator[StoreOp, Any, Appended | Refused], error: BaseException) -> None:
+        """The caller is gone: let the append clean up after itself without waiting for anything."""
+        try:
+            op = generator.throw(error)
+            while True:
+                reply = self.store.perform(op)
+                if isinstance(op, AbandonLock):
+                    self._next(op.run_id)
+                op = generator.send(reply)
+        except (StopIteration, type(error)):
+            return
+
+    def _next(self, run_id: str) -> None:
+        """Wake the first that still waits for the lock."""
+        waiting = self._waiting.get(run_id)
+        while waiting:
+            turn = waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._waiting.pop(run_id, None)

@@ -1,0 +1,53 @@
+"""Who a process is, as far as another process on the same machine can tell whether it is still alive."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+
+@lru_cache(maxsize=1)
+def host() -> str:
+    """The machine's name."""
+    return socket.gethostname()
+
+
+@lru_cache(maxsize=1)
+def space() -> str:
+    """The space in which process ids are unique: a pid of another container says nothing here."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            return f"{boot.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return host()
+
+
+def whoami() -> dict[str, Any]:
+    """What a process writes into its locks."""
+    return {"pid": os.getpid(), "host": host(), "space": space()}
+
+
+def is_dead(owner: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote this is surely gone. False also when that cannot be known from here."""
+    pid = owner.get("pid")
+    if owner.get("host") != host() or owner.get("space") != space() or not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended and waits only for its parent to notice."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False

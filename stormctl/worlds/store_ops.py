@@ -1,0 +1,300 @@
+"""What an append asks of a store, as values.
+
+The append generator (``worlds.pipeline``) yields these and is sent the reply that each names. They say what is wanted,
+not how: a folder does them with files, memory with dictionaries, a database with statements inside one transaction.
+An interpreter that cannot do one raises :class:`~stormctl.errors.StoreFailure` into the generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from stormctl.history import Event, kinds
+from stormctl.worlds.base import AppendRequest
+from stormctl.worlds.condition import Point
+from stormctl.worlds.rows import Entity, Kind, RunEntity
+
+
+class Once(StrEnum):
+    """The things that can happen once to an entity. A claim on one is permanent: it outlives the run."""
+
+    CREATED = "created"
+    TERMINAL = "terminal"
+    COMPLETED = "completed"
+    DISPOSED = "disposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a writer under the lock is about to do, so that whoever finds its lock abandoned can put the rows right."""
+
+    type: str
+    correlation_id: str | None = None
+    token: str | None = None
+
+    @classmethod
+    def of(cls, request: AppendRequest) -> Intent:
+        return cls(request.type, request.correlation_id, request.token)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a run's log, as the fence sees it (kept in the store, read and written under the lock).
+
+    ``seq`` counts events; ``last_fenced`` is the seq of the last fenced event, 0 when there is none; the credit lets
+    siblings of an admitted write through.
+    """
+
+    seq: int = 0
+    last_event_id: str | None = None
+    last_fenced: int = 0
+    credit_key: str | None = None
+    credit_base: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the fence said of an append: unfenced, or admitted with this credit."""
+
+    fenced: bool = False
+    key: str | None = None
+    base: int | None = None
+
+
+UNFENCED = Mark()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOwner:
+    """Who holds a hook token. ``event_id`` is the create that claimed it, where ids are minted before the claim."""
+
+    run_id: str
+    hook_id: str
+    event_id: str | None = None
+
+
+# -- time, ids, pace: replies may not need the store at all ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The append has reached a named point. The interpreter yields to whoever else is running. Replies None."""
+
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The injected delay between mint and publication. Replies None."""
+
+    create: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Replies the store's time in epoch milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mint:
+    """Replies an event id for that time. ``monotonic``: one ascending sequence per process, else plain random."""
+
+    ms: int
+    monotonic: bool
+
+
+# -- the lock of a run ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLock:
+    """Wait for the run's lock. Replies the intents of writers that died or failed while holding it (usually none)."""
+
+    run_id: str
+    intent: Intent
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmLock:
+    """Make sure, last thing before publishing, that the lock is still ours; StoreFailure when it was broken."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseLock:
+    """Give the lock back. Never fails: a lock that cannot be released is left to be broken."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonLock:
+    """Leave the lock to be broken at once, with its intent, because the rows may not agree with the log."""
+
+    run_id: str
+
+
+# -- rows, claims, tokens -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """Replies the run's row or None."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutRun:
+    row: RunEntity
+
+
+@dataclass(frozen=True, slots=True)
+class DropRun:
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntity:
+    """Replies the entity's row or None."""
+
+    kind: Kind
+    run_id: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutEntity:
+    """Write the row, whatever was there before: deciding whether it may be written is the append's business."""
+
+    row: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class DropEntity:
+    kind: Kind
+    run_id: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropEntities:
+    """The run has ended: delete its waits and hooks and release their tokens."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOnce:
+    """Replies True to exactly one claimer, ever."""
+
+    kind: Kind
+    run_id: str
+    id: str
+    what: Once
+
+
+@dataclass(frozen=True, slots=True)
+class HasClaim:
+    """Replies whether the claim is taken."""
+
+    kind: Kind
+    run_id: str
+    id: str
+    what: Once
+
+
+@dataclass(frozen=True, slots=True)
+class DropClaim:
+    """Take a claim back that has no event. Only a repair does this."""
+
+    kind: Kind
+    run_id: str
+    id: str
+    what: Once
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimToken:
+    """Replies the owner after the attempt: the claimer itself when it won, or held the token before."""
+
+    token: str
+    owner: TokenOwner
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseToken:
+    """Free a token, if this hook of this run holds it."""
+
+    token: str
+    owner: TokenOwner
+
+
+# -- the log --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTail:
+    """Replies the :class:`Tail`. ``rescan`` distrusts the stored one and derives it from what was published."""
+
+    run_id: str
+    rescan: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTail:
+    run_id: str
+    tail: Tail
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Make events readable, in this order. Replies False, having published nothing, when the first id exists already.
+
+    ``mark`` is kept with the events so that a rescan can restore fence and credit.
+    """
+
+    events: tuple[Event, ...]
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLog:
+    """Replies every published event of the run as a tuple, in canonical order. Only a repair does this."""
+
+    run_id: str
+
+
+StoreOp = (
+    At
+    | Delay
+    | Clock
+    | Mint
+    | TakeLock
+    | ConfirmLock
+    | ReleaseLock
+    | AbandonLock
+    | ReadRun
+    | PutRun
+    | DropRun
+    | ReadEntity
+    | PutEntity
+    | DropEntity
+    | DropEntities
+    | ClaimOnce
+    | HasClaim
+    | DropClaim
+    | ClaimToken
+    | ReleaseToken
+    | ReadTail
+    | WriteTail
+    | Publish
+    | ReadLog
+)
+
+
+def fenced_by_type(event: Event) -> bool:
+    """Whether an event would be fenced, judged by its type alone: what a rescan falls back on without a record."""
+    return kinds.is_decision(event.type)
