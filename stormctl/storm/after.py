@@ -1,0 +1,52 @@
+"""After a storm: every captured log is swept, and replayed at every prefix by the generation that wrote it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from stormctl.readers import Unreadable
+from stormctl.storm.attempt import Attempt, Cell
+from stormctl.storm.events import LogSwept
+from stormctl.storm.folder import StormFolder
+from stormctl.storm.plan import Plan
+from stormctl.sweeps import LogReport, Severity, SweepPlan, Verdict, sweep_paths, sweep_report
+
+
+def sweep_storm(plan: Plan, folder: StormFolder, attempts: list[Attempt]) -> Iterator[LogSwept]:
+    """Sweep the log of every landed attempt, write ``sweeps.json``, and yield what was found, log by log.
+
+    The processes of the storm are gone by now, so all cores are used.
+    """
+    reports: list[LogReport] = []
+    unreadable: list[Unreadable] = []
+    by_cell: dict[Cell, list[Path]] = {}
+    for attempt in attempts:
+        path = folder.path / "logs" / f"{attempt.run_id}.ndjson"
+        if path.exists():
+            by_cell.setdefault(attempt.cell, []).append(path)
+    for cell, paths in by_cell.items():
+        wanted = SweepPlan(workload=cell.scenario, engines=(cell.generation,))
+        for item in sweep_paths(paths, wanted, processes=os.cpu_count() or 1):
+            if isinstance(item, Unreadable):
+                unreadable.append(item)
+                continue
+            reports.append(item)
+            yield swept(cell, item)
+    folder.write_json("sweeps.json", sweep_report(reports, unreadable))
+
+
+def swept(cell: Cell, report: LogReport) -> LogSwept:
+    """The event that tells of one log's report."""
+    fatal = {
+        result.sweep: sum(1 for finding in result.findings if finding.severity is Severity.FATAL)
+        for result in report.sweeps
+    }
+    return LogSwept(
+        cell=cell,
+        run_id=report.run_id,
+        verdict=str(report.verdict),
+        findings={sweep: count for sweep, count in fatal.items() if count},
+        unknown=tuple(result.sweep for result in report.sweeps if result.verdict is Verdict.UNKNOWN),
+    )

@@ -1,0 +1,125 @@
+"""What a plan would do, before it does it: for ``stormctl run --dry-run``.
+
+A storm corrupts when three things come together (vercel/workflow #3147): several invocations write one run, one of them
+writes from an incomplete load, and how many steps follow depends on what it missed. A plan that lacks one of them and
+comes out clean proves nothing, so the description says which it exercises.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stormctl.storm.names import Names
+from stormctl.storm.plan import Plan
+from stormctl.worlds.condition import Fence, Lock
+
+COLUMNS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Exercised:
+    """One of the three things, for one scenario or condition: whether the plan exercises it, and why."""
+
+    what: str
+    where: str
+    met: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """``worst_ms`` is the wall time after which the storm has ended whatever happens."""
+
+    plan: Plan
+    worst_ms: float
+    exercised: tuple[Exercised, ...]
+    warnings: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The description as plain text, about 80 columns wide."""
+        plan = self.plan
+        yield f"plan {plan.name}, seed {plan.seed}"
+        yield (
+            f"{len(plan.cells)} cells of {plan.attempts} attempts: {plan.total} in all, {plan.concurrency} at once, "
+            f"{plan.processes} worker process{'es' if plan.processes != 1 else ''}"
+        )
+        for cell in plan.cells:
+            yield f"  {cell.scenario:<14} {cell.arm}"
+        for scenario, values in plan.inputs.items():
+            yield f"input of {scenario}:"
+            listed = " ".join(f"{key}={_plain(value)}" for key, value in values.items())
+            yield textwrap.fill(listed, COLUMNS, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        yield (
+            f"time: at most {clock(self.worst_ms)} (launches for {clock(plan.budget_ms)}, each run for "
+            f"{clock(plan.cap_ms * plan.time_scale)} at time_scale {plan.time_scale:g})"
+        )
+        yield "what corrupts a log, and whether this plan exercises it:"
+        for one in self.exercised:
+            yield f"  {'yes' if one.met else 'no':<5}{one.what}, {one.where}: {one.why}"
+        for warning in self.warnings:
+            yield f"warning: {warning}"
+
+
+def describe(plan: Plan, names: Names | None = None) -> Description:
+    """What the plan would run, how long that can take, and whether it can show anything."""
+    names = names if names is not None else Names.built()
+    each = plan.cap_ms * plan.time_scale
+    worst = min(plan.budget_ms + each, len(plan.cells) * math.ceil(plan.attempts / plan.concurrency) * each)
+    exercised = [*_writers(plan), *_stale_loads(plan, names), *_counting(plan, names)]
+    return Description(plan, worst, tuple(exercised), tuple(calibration(plan, names)))
+
+
+def calibration(plan: Plan, names: Names | None = None) -> Iterator[str]:
+    """Sentences about a plan that can be run but would show less than it seems to."""
+    names = names if names is not None else Names.built()
+    for scenario in plan.scenarios:
+        workload = (names.workloads or {})[scenario]
+        for warning in workload.warnings(workload.parse_input(plan.inputs[scenario])):
+            yield f"{scenario}: {warning}"
+    for one in _counting(plan, names):
+        if not one.met:
+            yield f"{one.where}: every branch counts the same number of steps, which hides the fault"
+    if plan.storage_scale == 0:
+        yield "storage_scale 0 removes the injected store latency: the stale window is only the pass's own"
+
+
+def clock(ms: float) -> str:
+    """A duration for a person: ``45 s``, ``4 min``, ``12 min 30 s``."""
+    seconds = math.ceil(ms / 1000)
+    minutes, rest = divmod(seconds, 60)
+    if minutes < 2:
+        return f"{seconds} s"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _writers(plan: Plan) -> Iterator[Exercised]:
+    for scenario, values in plan.inputs.items():
+        width = values.get("width", 1)
+        several = not isinstance(width, int) or width > 1
+        why = f"{width} branches complete on their own" if several else "one branch at a time"
+        processes = f", on {plan.processes} processes" if plan.processes > 1 else ""
+        yield Exercised("several invocations", scenario, several, why + processes)
+
+
+def _stale_loads(plan: Plan, names: Names) -> Iterator[Exercised]:
+    for name in dict.fromkeys(cell.condition for cell in plan.cells):
+        condition = (names.conditions or {})[name]
+        refuses = condition.fence is not Fence.NONE and condition.lock is not Lock.NONE
+        why = "its fence refuses what a stale load decides" if refuses else "nothing refuses what a stale load decides"
+        yield Exercised("writes from stale loads", name, not refuses, why)
+
+
+def _counting(plan: Plan, names: Names) -> Iterator[Exercised]:
+    for scenario in plan.scenarios:
+        workload = (names.workloads or {})[scenario]
+        given = workload.parse_input(plan.inputs[scenario])
+        depends = dict(workload.counts(given, 0)) != dict(workload.counts(given, 1))
+        why = "a straggler takes other steps than a winner" if depends else "every branch takes the same steps"
+        yield Exercised("counts that depend on who straggles", scenario, depends, why)

@@ -1,0 +1,64 @@
+"""What happens in a storm, as values. The live table, plain lines and files are handlers of this stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from stormctl.storm.attempt import Attempt, Cell
+
+
+@dataclass(frozen=True, slots=True)
+class StormStarted:
+    name: str
+    seed: int
+    folder: Path
+    planned: Mapping[Cell, int]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    cell: Cell
+    number: int
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLanded:
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class LogSwept:
+    """One captured log was swept. ``findings`` counts fatal ones by sweep; ``unknown`` names what lacked evidence."""
+
+    cell: Cell
+    run_id: str
+    verdict: str
+    findings: Mapping[str, int] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StormFinished:
+    """``reason`` is ``done``, ``budget`` (the launch budget ran out) or ``interrupted``."""
+
+    folder: Path
+    landed: int
+    planned: int
+    reason: str
+    seconds: float
+
+
+StormEvent = StormStarted | AttemptStarted | AttemptLanded | LogSwept | StormFinished
+
+
+class Handler(Protocol):
+    """Something that shows or keeps the stream of storm events."""
+
+    def handle(self, event: StormEvent) -> None: ...
+
+    def close(self) -> None: ...

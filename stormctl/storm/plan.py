@@ -1,0 +1,302 @@
+"""The plan of a storm: what is run, how often, under which pressure. Schema ``stormctl.plan/1``.
+
+A plan names one value or a list for each axis (``scenario``, ``world``, ``condition``, ``generation``), at the top
+level or under ``matrix``, where the matrix wins. The cells are the product of the axes. Axes that belong together vary
+together under ``matrix.pair``, so that the old pair and the new one are two cells and not four:
+
+    matrix:
+      scenario: [step-storm, hook-storm]
+      pair: [main + nets, seq-final + dispenser]
+
+An entry of ``pair`` is ``CONDITION + GENERATION``, or a mapping of any axes (every entry the same ones). The first
+entry is the old arm of every comparison and the last the new one.
+
+``input`` is for every scenario that has the key; ``inputs`` holds a mapping per scenario, which wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stormctl.errors import PlanError
+from stormctl.storm import planfile
+from stormctl.storm.attempt import Cell
+from stormctl.storm.names import Names
+from stormctl.storm.planfile import format_duration, parse_count, parse_duration, parse_number, suggest
+
+SCHEMA = "stormctl.plan/1"
+AXES = ("scenario", "world", "condition", "generation")
+MAX_CELLS = 256
+#: What a plan may leave out, as a plan would write it.
+DEFAULTS: Mapping[str, Any] = {
+    "seed": 1, "target": "embedded", "world": "local", "attempts": 8, "concurrency": 4, "processes": 2,
+    "time_scale": 1.0, "storage_scale": 1.0, "budget": "10m", "cap": "240s", "faults": [], "sweeps": ["all"],
+}  # fmt: skip
+KEYS = ("schema", "name", *DEFAULTS, *AXES, "input", "inputs", "matrix")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan, checked. ``attempts`` are per cell; ``budget_ms`` (for launching) is wall time; ``cap_ms`` (per run) is
+    before ``time_scale``. ``axes`` and ``pairs`` are the matrix; ``inputs`` has every planned scenario, each with all
+    its fields but the token, which is made anew for every attempt.
+    """
+
+    name: str
+    seed: int
+    axes: Mapping[str, tuple[str, ...]]
+    pairs: tuple[Mapping[str, str], ...] = ()
+    inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    target: str = "embedded"
+    attempts: int = 8
+    concurrency: int = 4
+    processes: int = 2
+    time_scale: float = 1.0
+    storage_scale: float = 1.0
+    budget_ms: float = 600_000.0
+    cap_ms: float = 240_000.0
+    sweeps: tuple[str, ...] = ("all",)
+    source: str = ""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells in plan order: scenario by scenario, and within one the pairs as written."""
+        combined = [
+            {**dict(zip(self.axes, values, strict=True)), **pair}
+            for values in product(*self.axes.values())
+            for pair in self.pairs or ({},)
+        ]
+        return tuple(Cell(**{axis: one[axis] for axis in AXES}) for one in combined)
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The planned scenarios, in order."""
+        return tuple(dict.fromkeys(cell.scenario for cell in self.cells))
+
+    @property
+    def total(self) -> int:
+        """Attempts in all cells together."""
+        return self.attempts * len(self.cells)
+
+
+def load_plan(
+    path: Path, overrides: Mapping[str, list[str]] | None = None, seed: int | None = None, names: Names | None = None
+) -> Plan:
+    """The plan in a file, with the command line's ``-P key=a,b`` laid over it.
+
+    ``input.rounds`` and ``inputs.step-storm.rounds`` reach into the inputs; the other override keys are the plan's
+    own and ``pair``. Every error is a :class:`PlanError`. ``names`` are what may be named, else all that is built.
+    """
+    return parse_plan(planfile.read_yaml(path), str(path), overrides, seed, names)
+
+
+def parse_plan(
+    document: Any,
+    source: str,
+    overrides: Mapping[str, list[str]] | None = None,
+    seed: int | None = None,
+    names: Names | None = None,
+) -> Plan:
+    """As :func:`load_plan`, from the parsed document."""
+    names = names if names is not None else Names.built()
+    _check_head(document, source)
+    given = {**DEFAULTS, **document, "matrix": dict(_mapping(document.get("matrix"), "matrix"))}
+    written_for = _strings(given["matrix"].get("scenario", given.get("scenario", [])), "scenario")
+    given["input"] = dict(_mapping(given.get("input"), "input"))
+    given["inputs"] = {k: dict(_mapping(v, f"inputs.{k}")) for k, v in _mapping(given.get("inputs"), "inputs").items()}
+    for key, values in (overrides or {}).items():
+        _override(given, key, values)
+    if seed is not None:
+        given["seed"] = seed
+    axes, pairs = _matrix(given)
+    plan = Plan(
+        name=_name(given.get("name")),
+        seed=parse_count(given["seed"], "seed", 0, 2**63 - 1),
+        axes=axes,
+        pairs=pairs,
+        target=names.known("target", _one(given["target"], "target")),
+        attempts=parse_count(given["attempts"], "attempts", 1, 10_000),
+        concurrency=parse_count(given["concurrency"], "concurrency", 1, 512),
+        processes=parse_count(given["processes"], "processes", 1, 64),
+        time_scale=parse_number(given["time_scale"], "time_scale", 0.001, 100),
+        storage_scale=parse_number(given["storage_scale"], "storage_scale", 0, 1000),
+        budget_ms=parse_duration(given["budget"], "budget"),
+        cap_ms=parse_duration(given["cap"], "cap"),
+        sweeps=tuple(names.known("sweep", one) for one in _strings(given["sweeps"], "sweeps")),
+        source=source,
+    )
+    if given["faults"]:
+        raise PlanError("faults cannot be planned yet", remedy="Leave `faults` empty.")
+    _check_cells(plan, names)
+    inputs = names.inputs(plan.scenarios, written_for, given["input"], given["inputs"])
+    return Plan(**{**{key: getattr(plan, key) for key in Plan.__dataclass_fields__}, "inputs": inputs})
+
+
+def resolved_yaml(plan: Plan) -> str:
+    """The plan as ``plan.yaml`` keeps it: nothing left to a default, and readable by :func:`load_plan`."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "name": plan.name,
+        "seed": plan.seed,
+        "inputs": {scenario: dict(values) for scenario, values in plan.inputs.items()},
+        "target": plan.target,
+        "attempts": plan.attempts,
+        "concurrency": plan.concurrency,
+        "processes": plan.processes,
+        "time_scale": plan.time_scale,
+        "storage_scale": plan.storage_scale,
+        "budget": format_duration(plan.budget_ms),
+        "cap": format_duration(plan.cap_ms),
+        "sweeps": list(plan.sweeps),
+        "matrix": {axis: list(values) for axis, values in plan.axes.items()},
+    }
+    if plan.pairs:
+        document["matrix"]["pair"] = [dict(pair) for pair in plan.pairs]
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _check_head(document: Any, source: str) -> None:
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise PlanError(f"{source} is not a plan", remedy=f"A plan is a mapping that starts with `schema: {SCHEMA}`.")
+    schema = document.get("schema")
+    if schema != SCHEMA:
+        family, _, version = str(schema).partition("/")
+        if family == "stormctl.plan" and version.isdigit() and int(version) > 1:
+            raise PlanError(f"{source} is written for a newer stormctl ({schema})", remedy="Upgrade stormctl.")
+        raise PlanError(f"{source} has the schema {schema!r}", remedy=f"Start the plan with `schema: {SCHEMA}`.")
+    for key in document:
+        if key not in KEYS:
+            raise PlanError(f"{source} has an unknown key {key!r}", remedy=suggest(key, KEYS))
+
+
+def _matrix(given: Mapping[str, Any]) -> tuple[dict[str, tuple[str, ...]], tuple[Mapping[str, str], ...]]:
+    matrix = given["matrix"]
+    for key in matrix:
+        if key not in (*AXES, "pair"):
+            raise PlanError(f"matrix has an unknown axis {key!r}", remedy=suggest(str(key), (*AXES, "pair")))
+    pairs = tuple(_pair(one) for one in _list(matrix.get("pair", []), "matrix.pair"))
+    paired = set(pairs[0]) if pairs else set()
+    if any(set(pair) != paired for pair in pairs):
+        raise PlanError("the entries of matrix.pair do not name the same axes", remedy="Give each entry the same keys.")
+    for axis in sorted(paired & set(matrix)):
+        raise PlanError(f"matrix gives {axis} twice, alone and in pair", remedy=f"Remove matrix.{axis}.")
+    axes = {}
+    for axis in AXES:
+        if axis in paired:
+            continue
+        values = matrix.get(axis, given.get(axis))
+        if values is None:
+            raise PlanError(f"the plan names no {axis}", remedy=f"Add `{axis}:` with a name or a list of names.")
+        axes[axis] = _strings(values, axis)
+    return axes, pairs
+
+
+def _pair(entry: Any) -> Mapping[str, str]:
+    """``main + nets`` or ``{condition: main, generation: nets}``."""
+    if isinstance(entry, str):
+        parts = [part.strip() for part in entry.split("+")]
+        if len(parts) == 2 and all(parts):
+            return {"condition": parts[0], "generation": parts[1]}
+    elif isinstance(entry, dict) and entry and all(key in AXES and isinstance(entry[key], str) for key in entry):
+        return {axis: entry[axis] for axis in AXES if axis in entry}
+    raise PlanError(
+        f"{entry!r} is not an entry for matrix.pair",
+        remedy="Write `main + nets`, or a mapping of axes such as {condition: main, generation: nets}.",
+    )
+
+
+def _check_cells(plan: Plan, names: Names) -> None:
+    cells = plan.cells
+    if len(cells) > MAX_CELLS:
+        raise PlanError(f"the matrix has {len(cells)} cells", remedy=f"Keep it to {MAX_CELLS}.")
+    for cell in cells:
+        for axis in AXES:
+            names.known(axis, getattr(cell, axis))
+    if len(set(cells)) < len(cells):
+        repeated = next(cell for cell in cells if cells.count(cell) > 1)
+        raise PlanError(f"the matrix names {repeated.label} twice", remedy="Remove one.")
+    if plan.processes > 1 and any(cell.world == "memory" for cell in cells):
+        raise PlanError("the memory world lives in one process", remedy="Set `processes: 1`, or `world: local`.")
+
+
+def _override(given: dict[str, Any], key: str, values: list[str]) -> None:
+    where = f"-P {key}"
+    head, _, rest = key.partition(".")
+    if head in ("input", "inputs"):
+        scenario, _, field_name = rest.rpartition(".") if head == "inputs" else ("", "", rest)
+        if not field_name or (head == "inputs" and not scenario):
+            raise PlanError(
+                f"{where} names no input",
+                remedy="Write input.rounds=4, or inputs.step-storm.rounds=4 for one scenario.",
+            )
+        target = given["inputs"].setdefault(scenario, {}) if head == "inputs" else given["input"]
+        target[field_name] = _scalar(_single(values, where))
+    elif key == "pair":
+        given["matrix"]["pair"] = list(values)
+    elif key in AXES:
+        if any(isinstance(pair, str) or key in pair for pair in _list(given["matrix"].get("pair", []), "matrix.pair")):
+            raise PlanError(f"{where}: the plan varies {key} in pairs", remedy='Choose pairs: -P "pair=main + nets".')
+        given["matrix"][key] = list(values)
+    elif key == "sweeps":
+        given[key] = list(values)
+    elif key in KEYS and key not in ("schema", "matrix", "faults"):
+        given[key] = _scalar(_single(values, where))
+    else:
+        raise PlanError(
+            f"-P has an unknown key {key!r}", remedy=suggest(key, (*DEFAULTS, *AXES, "name", "pair", "input.KEY"))
+        )
+
+
+def _single(values: list[str], where: str) -> str:
+    if len(values) != 1:
+        raise PlanError(f"{where} takes one value, not {len(values)}", remedy=f"Only {', '.join(AXES)} and pair vary.")
+    return values[0]
+
+
+def _scalar(text: str) -> Any:
+    value = planfile.parse_yaml(text, "-P")
+    return value if isinstance(value, (str, int, float, bool)) else text
+
+
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise PlanError(f"{key} is {value!r}, not a mapping", remedy=f"Write `{key}: {{name: value}}`.")
+    return value
+
+
+def _list(value: Any, key: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise PlanError(f"{key} is {value!r}, not a list", remedy=f"Write `{key}: [...]`.")
+    return value
+
+
+def _strings(value: Any, key: str) -> tuple[str, ...]:
+    """One name or a list of names, as names."""
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(one, str) and one for one in values):
+        raise PlanError(f"{key} is {value!r}", remedy=f"Give `{key}` a name or a list of names.")
+    return tuple(values)
+
+
+def _one(value: Any, key: str) -> str:
+    values = _strings(value, key)
+    if len(values) > 1:
+        raise PlanError(f"{key} has {len(values)} values", remedy="Name one.")
+    return values[0]
+
+
+def _name(value: Any) -> str:
+    allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+    if not isinstance(value, str) or not 0 < len(value) <= 64 or set(value) - set(allowed) or value[0] in "-.":
+        raise PlanError(
+            f"the plan's name is {value!r}", remedy="It names a folder: give it lower-case letters, digits and dashes."
+        )
+    return value

@@ -1,0 +1,196 @@
+"""One attempt: create a run, press on it, watch it, and keep what it left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import zlib
+from collections import Counter
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from stormctl.errors import StoreFailure
+from stormctl.history import Capture, EventLog, Evidence, RunRow, kinds
+from stormctl.readers import write_capture
+from stormctl.readers.evidence import missing_from
+from stormctl.storm.attempt import Attempt, Cell
+from stormctl.storm.classify import Judgement, flags, judge, judge_stuck, pressure_row
+from stormctl.storm.folder import StormFolder
+from stormctl.storm.interpreter import now_ms
+from stormctl.storm.outcome import Outcome
+from stormctl.storm.plan import Plan
+from stormctl.storm.pump import Pump
+from stormctl.workloads.base import Pressure, scaled
+from stormctl.workloads.registry import workload
+from stormctl.worlds import AppendRequest, Message, Refused, World, read_audit
+
+STATUS_POLL_MS = 1_000.0
+HOOK_POLL_MS = 250.0
+SHORTEST_POLL_MS = 10.0
+
+
+class Lab:
+    """What all attempts of one cell share."""
+
+    def __init__(self, plan: Plan, cell: Cell, world: World, folder: StormFolder) -> None:
+        self.plan = plan
+        self.cell = cell
+        self.world = world
+        self.folder = folder
+        self.code = workload(cell.scenario)
+        self.input = scaled(self.code.parse_input(plan.inputs[cell.scenario]), plan.time_scale)
+        self.cap_ms = plan.cap_ms * plan.time_scale
+
+    def seed(self, number: int) -> int:
+        """The seed of an attempt's driver: the same for the same plan seed, cell and number, on any machine."""
+        return zlib.crc32(f"{self.plan.seed}/{self.cell.label}/{number}".encode())
+
+    def poll(self, ms: float) -> float:
+        """A poll interval in this plan's time."""
+        return max(SHORTEST_POLL_MS, ms * self.plan.time_scale)
+
+
+class AttemptRun:
+    """One attempt in progress. ``run_id`` is known before the run exists, so that it can be announced."""
+
+    def __init__(self, lab: Lab, number: int) -> None:
+        from ulid import ULID
+
+        self._lab = lab
+        self._number = number
+        self.run_id = f"wrun_{ULID()}"
+        token = f"storm-{lab.cell.scenario}-{now_ms()}-{number}-{secrets.token_hex(3)}"
+        self._input = replace(lab.input, token=token)
+        self._pressure = Pressure()
+        self._began = asyncio.get_running_loop().time()
+        self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    async def run(self) -> Attempt:
+        """Make the attempt. A fault of the harness is an ``infra`` outcome; a failing store is raised."""
+        try:
+            await self._create()
+            row, duration = await self._watch()
+            return await self._land(row, duration)
+        except StoreFailure:
+            raise
+        except Exception as bad:
+            return self._attempt(
+                Judgement(Outcome.INFRA, "HARNESS_ERROR", f"{type(bad).__name__}: {bad}"), self._elapsed()
+            )
+
+    async def _create(self) -> None:
+        world = self._lab.world
+        reply = await world.append(
+            AppendRequest(
+                run_id=self.run_id,
+                type=kinds.RUN_CREATED,
+                writer="driver",
+                payload=asdict(self._input),
+                data={"workflowName": self._lab.code.name, "deploymentId": "stormctl"},
+            )
+        )
+        if isinstance(reply, Refused):
+            raise RuntimeError(f"the store refused the run: {reply.reason}")
+        await world.queue.send(Message(self.run_id))
+
+    async def _watch(self) -> tuple[RunRow | None, float]:
+        """Press until the run ends or its cap is over. The row is None when it has not ended."""
+        lab = self._lab
+        pump = Pump(lab.world, self.run_id, lab.seed(self._number), lab.poll(HOOK_POLL_MS))
+        pumping = asyncio.create_task(pump.run(lab.code.driver(self._input, self._pressure)))
+        ended: RunRow | None = None
+        try:
+            deadline = self._began + lab.cap_ms / 1000
+            while asyncio.get_running_loop().time() < deadline:
+                row = await lab.world.run(self.run_id)
+                if row is not None and row.status in ("completed", "failed", "cancelled"):
+                    ended = row
+                    break
+                await asyncio.sleep(lab.poll(STATUS_POLL_MS) / 1000)
+            duration = self._elapsed()
+        finally:
+            pump.ended.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await _settle(pumping)
+        return ended, duration
+
+    async def _land(self, row: RunRow | None, duration: float) -> Attempt:
+        """Judge the run and keep its log. A run that outlives its cap is cancelled: it would starve the next ones."""
+        lab = self._lab
+        log = EventLog((await lab.world.load(self.run_id)).events, self.run_id)
+        progress: dict[str, Any] = {}
+        if row is None:
+            outcome, progress = judge_stuck(log, now_ms(), lab.cap_ms)
+            judgement = Judgement(outcome, message=f"still running after {lab.cap_ms:g} ms")
+            await lab.world.append(
+                AppendRequest(
+                    run_id=self.run_id, type=kinds.RUN_CANCELLED, writer="driver", data={"cancelReason": "cap"}
+                )
+            )
+        else:
+            judgement = judge(row, lab.code, self._input)
+        await asyncio.to_thread(self._keep, log, row, judgement.outcome)
+        return self._attempt(judgement, duration, len(log), progress)
+
+    def _keep(self, log: EventLog, row: RunRow | None, outcome: Outcome) -> None:
+        lab = self._lab
+        audit = tuple(one for one in read_audit(lab.folder.store(lab.cell)) if one.run_id == self.run_id)
+        kept = row or RunRow(status="running")
+        evidence = Evidence(
+            origin=f"storm {lab.cell.label}",
+            missing=missing_from(log.events, has_rows=False, has_audit=bool(audit), has_result=row is not None),
+            live=outcome.stuck,
+        )
+        capture = Capture(
+            source=f"logs/{self.run_id}.ndjson",
+            log=log,
+            evidence=evidence,
+            run=replace(kept, workload=lab.code.name, input=asdict(self._input)),
+            audit=audit,
+            data={"outcome": str(outcome), **asdict(lab.cell)},
+        )
+        write_capture(capture, lab.folder.path)
+
+    def _attempt(
+        self, judgement: Judgement, duration: float, events: int = 0, progress: dict[str, Any] | None = None
+    ) -> Attempt:
+        lab = self._lab
+        branches = getattr(self._input, "rounds", 0) * getattr(self._input, "width", 0)
+        return Attempt(
+            cell=lab.cell,
+            number=self._number,
+            run_id=self.run_id,
+            outcome=judgement.outcome,
+            status={Outcome.COMPLETED: "completed"}.get(judgement.outcome),
+            error_code=judgement.code,
+            error_message=judgement.message,
+            started_at=self._started_at,
+            duration_ms=round(duration, 1),
+            events=events,
+            pressure=pressure_row(self._pressure, judgement.stragglers),
+            work=self._work(),
+            progress=progress or {},
+            flags=flags(judgement.outcome, self._pressure, judgement.stragglers, branches),
+        )
+
+    def _work(self) -> dict[str, int]:
+        """What the workers did for this run, summed over their journals."""
+        total: Counter[str] = Counter()
+        for row in self._lab.folder.work_rows():
+            if row.get("run") == self.run_id:
+                total.update({key: row[key] for key in ("deliveries", "passes", "restarts", "divergences")})
+        return dict(total)
+
+    def _elapsed(self) -> float:
+        return (asyncio.get_running_loop().time() - self._began) * 1000
+
+
+async def _settle(task: asyncio.Task[None]) -> None:
+    """Wait for the pump; its own faults are shown by the pressure that it did not exert."""
+    try:
+        await task
+    except Exception as bad:
+        if isinstance(bad, StoreFailure):
+            raise

@@ -1,0 +1,153 @@
+"""A worker process: it takes messages from the queues of a storm's cells and delivers them, many at once.
+
+Several workers share one store, because the races that corrupt runs are races between processes. A worker never
+outlives the process that started it: it ends when its standard input does, and on Linux the kernel kills it with its
+parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import TextIO
+
+from stormctl.engine.generations import generation
+from stormctl.runtime.delivery import Delivery, deliver
+from stormctl.runtime.rules import Rules
+from stormctl.storm.attempt import Cell
+from stormctl.storm.folder import StormFolder
+from stormctl.storm.interpreter import Interpreter
+from stormctl.storm.plan import Plan, load_plan
+from stormctl.workloads.base import Workload
+from stormctl.workloads.registry import workload
+from stormctl.worlds import Claimed, World, open_world
+
+#: how many messages one worker has in hand at most; most of them sleep in a step
+MAX_IN_HAND = 128
+#: how many deliveries of one run one worker replays at once (upstream's harness sets 10)
+REPLAY_CONCURRENCY = 10
+#: how often one message is delivered at most (upstream's queue gives up then too)
+MAX_DELIVERIES = 48
+POLL_SECONDS = 0.004
+LONGEST_POLL_SECONDS = 0.02
+_PR_SET_PDEATHSIG = 1
+
+
+class CellWorker:
+    """One cell's share of a worker."""
+
+    def __init__(self, cell: Cell, world: World, rules: Rules, code: Workload, journal: TextIO) -> None:
+        self.cell = cell
+        self.world = world
+        self._rules = rules
+        self._code = code
+        self._journal = journal
+        self._by_run: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(REPLAY_CONCURRENCY))
+
+    async def handle(self, claimed: Claimed) -> None:
+        """Deliver one message and acknowledge it. A delivery that fails for a fault of ours gives its message back."""
+        interpreter = Interpreter(self.world)
+        flow = claimed.message.step_id is None
+        try:
+            async with self._by_run[claimed.message.run_id] if flow else contextlib.nullcontext():
+                delivery: Delivery = await interpreter.run(deliver(claimed, self._code, self._rules))
+        except asyncio.CancelledError:
+            raise
+        except Exception as bad:
+            sys.stderr.write(f"delivery of {claimed.message.run_id} failed: {type(bad).__name__}: {bad}\n")
+            sys.stderr.flush()
+            if claimed.attempt < MAX_DELIVERIES:
+                await self.world.queue.release(claimed, delay_ms=50.0 * claimed.attempt)
+            return
+        await self.world.queue.ack(claimed)
+        row = {
+            "run": claimed.message.run_id,
+            "ending": str(delivery.ending),
+            "deliveries": 1,
+            "passes": delivery.passes,
+            "restarts": delivery.restarts,
+            "divergences": interpreter.counts["divergence"],
+        }
+        self._journal.write(json.dumps(row) + "\n")
+        self._journal.flush()
+
+
+async def work(folder: StormFolder, index: int) -> None:
+    """Serve every cell of the storm until cancelled."""
+    plan = load_plan(folder.path / "plan.yaml")
+    with (folder.path / "workers" / f"{index}.ndjson").open("a", encoding="utf-8") as journal:
+        cells = [_join(folder, plan, cell, index, journal) for cell in plan.cells]
+        in_hand: set[asyncio.Task[None]] = set()
+        pause = POLL_SECONDS
+        try:
+            while True:
+                taken = 0
+                for cell in cells:
+                    room = MAX_IN_HAND - len(in_hand)
+                    for claimed in await cell.world.queue.receive(min(room, 8)) if room > 0 else ():
+                        task = asyncio.create_task(cell.handle(claimed))
+                        in_hand.add(task)
+                        task.add_done_callback(in_hand.discard)
+                        taken += 1
+                pause = POLL_SECONDS if taken else min(pause * 1.5, LONGEST_POLL_SECONDS)
+                await asyncio.sleep(pause)
+        finally:
+            for task in in_hand:
+                task.cancel()
+            await asyncio.gather(*in_hand, return_exceptions=True)
+            for cell in cells:
+                await cell.world.close()
+
+
+def _join(folder: StormFolder, plan: Plan, cell: Cell, index: int, journal: TextIO) -> CellWorker:
+    world = open_world(
+        cell.world,
+        folder.store(cell),
+        cell.condition,
+        role="worker",
+        worker=f"worker-{index}",
+        seed=plan.seed,
+        storage_scale=plan.storage_scale,
+    )
+    rules = Rules(generation=generation(cell.generation)).scaled(plan.time_scale)
+    return CellWorker(cell, world, rules, workload(cell.scenario), journal)
+
+
+def main(folder: Path, index: int) -> None:
+    """The worker process, from start to end."""
+    _end_with_parent()
+    try:
+        asyncio.run(_until_terminated(StormFolder(folder), index))
+    except KeyboardInterrupt:
+        return
+
+
+async def _until_terminated(folder: StormFolder, index: int) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await work(folder, index)
+
+
+def _end_with_parent() -> None:
+    """Die with the process that started this one: by signal where the kernel has it, and when standard input ends."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_watch_stdin, daemon=True).start()
+
+
+def _watch_stdin() -> None:
+    # The bare descriptor: a daemon thread inside a buffered read would hold its lock when the interpreter shuts down.
+    while os.read(0, 4096):
+        continue
+    os._exit(0)

@@ -1,0 +1,80 @@
+"""The worker processes of a storm, as their driver sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+from stormctl.errors import StoreFailure
+from stormctl.storm.folder import StormFolder
+
+#: how long a worker may take to end after it was asked to
+GRACE_SECONDS = 3.0
+
+
+class Workers:
+    """An async context that starts so many workers and ends them, whatever happened."""
+
+    def __init__(self, folder: StormFolder, count: int) -> None:
+        self._folder = folder
+        self._count = count
+        self._processes: list[asyncio.subprocess.Process] = []
+
+    async def __aenter__(self) -> Workers:
+        try:
+            for index in range(self._count):
+                self._processes.append(await self._start(index))
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        for process in self._processes:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+        for process in self._processes:
+            try:
+                await asyncio.wait_for(process.wait(), GRACE_SECONDS)
+            except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+
+    async def watch(self) -> None:
+        """Wait for a worker to end before its time, and say so: a storm without workers is a wall of stuck runs."""
+        await asyncio.wait(
+            [asyncio.create_task(process.wait()) for process in self._processes],
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        index = next(i for i, process in enumerate(self._processes) if process.returncode is not None)
+        raise StoreFailure(
+            f"worker {index} ended with code {self._processes[index].returncode}: {self._last_words(index)}",
+            remedy=f"See {self._log(index)}; the attempts that landed before are kept.",
+        )
+
+    async def _start(self, index: int) -> asyncio.subprocess.Process:
+        with self._log(index).open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "stormctl",
+                "worker",
+                "--storm",
+                str(self._folder.path),
+                "--index",
+                str(index),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _log(self, index: int) -> Path:
+        return self._folder.path / "workers" / f"{index}.log"
+
+    def _last_words(self, index: int) -> str:
+        lines = self._log(index).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else "it said nothing"
