@@ -1,0 +1,67 @@
+"""Everything a storm has to say for itself at its end, in a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from stormctl.report import tally
+from stormctl.report.histogram import terminal_histogram
+from stormctl.report.load import Artefact
+from stormctl.report.tables import comparison_table, duration_table, outcome_table, sweep_table
+
+#: Why a storm ended early.
+REASONS = {"budget": ", the launch budget ran out", "interrupted": ", interrupted"}
+
+
+def render_storm(artefact: Artefact, console: Console) -> None:
+    """Print the verdict, outcomes with intervals, old against new, findings per sweep, durations and the folder."""
+    rows = tally.outcome_rows(artefact)
+    _say(console, head(artefact), style="bold")
+    _say(console, tally.verdict_line(artefact))
+    console.print()
+    console.print(outcome_table(rows))
+    for text in remarks(artefact):
+        _say(console, text)
+    compared = tally.comparisons(rows)
+    if compared:
+        console.print()
+        _say(console, f"old is {artefact.arms[0]}, new is {artefact.arms[-1]}")
+        console.print(comparison_table(compared))
+    swept = tally.sweep_rows(artefact)
+    if swept:
+        console.print()
+        console.print(sweep_table(swept, artefact.arms))
+    console.print()
+    console.print(terminal_histogram(artefact.attempts, console.width))
+    console.print()
+    console.print(duration_table(tally.durations(artefact)))
+    console.print()
+    for note in artefact.notes:
+        _say(console, f"note: {note}")
+    _say(console, f"artefact: {artefact.folder}", style="bold")
+
+
+def head(artefact: Artefact) -> str:
+    """``storm, seed 7: 32 of 32 attempts landed``, and why it ended when that was early."""
+    seed = f", seed {artefact.plan.seed}" if artefact.plan else ""
+    planned = f" of {artefact.planned}" if artefact.planned is not None else ""
+    why = REASONS.get(artefact.reason or "", "")
+    return f"{artefact.name}{seed}: {len(artefact.attempts)}{planned} attempts landed{why}"
+
+
+def remarks(artefact: Artefact) -> list[str]:
+    """What the outcome table alone would hide: the split of stuck, lost pressure, unreadable logs."""
+    found = [tally.stuck_text(tally.outcome_rows(artefact))]
+    found += [
+        f"{flag}: {count} attempt{'s' if count != 1 else ''}"
+        for flag, count in sorted(tally.flag_counts(artefact).items())
+    ]
+    if artefact.unreadable:
+        found.append(f"unreadable: {len(artefact.unreadable)} logs, such as {artefact.unreadable[0]}")
+    return [text for text in found if text]
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    """Text as it is: no markup, no highlighting, and a long path is not broken."""
+    console.print(Text(text, style=style), soft_wrap=True)

@@ -1,0 +1,103 @@
+"""One look for every picture and table: colours that colour-blind people tell apart, and marks that need no colour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from stormctl.storm.outcome import Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a group of outcomes is shown: its word, colour and hatch in pictures, and style and block in a terminal."""
+
+    word: str
+    colour: str
+    hatch: str
+    style: str
+    block: str
+
+
+#: The groups in which outcomes are shown, in their order. Colours are of the Okabe-Ito palette.
+COMPLETED = Look("completed", "#009E73", "", "green", "█")
+CORRUPTED = Look("corrupted", "#D55E00", "///", "red", "▓")
+STUCK = Look("stuck", "#0072B2", "...", "blue", "▒")
+OTHER = Look("other", "#E69F00", "xxx", "yellow", "░")
+INFRA = Look("infra", "#999999", "", "dim", "·")
+LOOKS = (COMPLETED, CORRUPTED, STUCK, OTHER, INFRA)
+
+
+def look(outcome: Outcome) -> Look:
+    """The group of an outcome. ``other`` takes every gating outcome without a column of its own."""
+    if outcome is Outcome.COMPLETED:
+        return COMPLETED
+    if outcome is Outcome.CORRUPTED:
+        return CORRUPTED
+    if outcome.stuck:
+        return STUCK
+    return INFRA if outcome is Outcome.INFRA else OTHER
+
+
+#: 8 inches at 100 dots: every word is legible at 800 pixels.
+WIDTH, DPI = 8.0, 100
+_RC: Any = {
+    "figure.dpi": DPI,
+    "savefig.dpi": DPI,
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#444444",
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "stormctl",
+    "svg.fonttype": "none",
+}
+
+
+def styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """Run a function that draws under the house's settings, whatever those of the process are."""
+
+    @wraps(draw)
+    def with_style(*args: P.args, **kwargs: P.kwargs) -> T:
+        from matplotlib import rc_context
+
+        with rc_context(_RC):
+            return draw(*args, **kwargs)
+
+    return with_style
+
+
+def figure(height: float, **subplots: Any) -> tuple[Figure, Any]:
+    """A figure of the house's width, and its axes as an array. Needs no screen. Call it in a ``styled`` function."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(made)
+    return made, made.subplots(squeeze=False, **subplots)
+
+
+@styled
+def save(made: Figure, stem: Path) -> tuple[Path, Path]:
+    """Write ``stem.png`` and ``stem.svg``. The same figure gives the same bytes."""
+    png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
+    made.savefig(png, metadata={"Software": None})
+    made.savefig(svg, metadata={"Date": None, "Creator": None})
+    return png, svg

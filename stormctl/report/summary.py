@@ -1,0 +1,116 @@
+"""``summary.md``: the storm for a step summary or a comment, in GitHub's markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from stormctl.report import tally
+from stormctl.report.load import Artefact
+from stormctl.report.storm import head, remarks
+from stormctl.storm.outcome import Outcome
+from stormctl.storm.plan import resolved_yaml
+
+#: Failing attempts listed one by one: gating ones first, then a few of infra (as upstream's renderer does).
+MOST_GATING, MOST_INFRA = 10, 3
+
+
+def write_summary(artefact: Artefact) -> Path:
+    """Write ``summary.md`` into the artefact's folder."""
+    path = artefact.folder / "summary.md"
+    path.write_text(summary_text(artefact), encoding="utf-8")
+    return path
+
+
+def summary_text(artefact: Artefact) -> str:
+    """The verdict line first; then the tables; the configuration in a fold at the end."""
+    rows = tally.outcome_rows(artefact)
+    parts = [f"**{_escape(tally.verdict_line(artefact))}**", _escape(head(artefact))]
+    parts.append(
+        _table(
+            ("scenario", "condition + generation", "n", "completed", "corrupted (95 %)", "stuck", "other", "infra"),
+            (
+                (row.cell.scenario, row.arm, row.n, row.completed, row.rate, row.stuck, row.other, row.infra)
+                for row in rows
+            ),
+            words=2,
+        )
+    )
+    parts += [_escape(text) for text in remarks(artefact)]
+    compared = tally.comparisons(rows)
+    if compared:
+        parts.append(_escape(f"Old is {artefact.arms[0]}, new is {artefact.arms[-1]}."))
+        parts.append(
+            _table(
+                ("corrupted", "old", "new", "old - new (95 %)", "reading"),
+                ((one.scenario, one.old.rate, one.new.rate, one.difference, one.reading) for one in compared),
+                words=1,
+            )
+        )
+    swept = tally.sweep_rows(artefact)
+    if swept:
+        parts.append("Fatal findings by sweep, in logs that could be judged:")
+        parts.append(_table(("sweep", *artefact.arms), ((row.sweep, *row.cells) for row in swept), words=1))
+    parts.append("Durations in seconds:")
+    parts.append(
+        _table(
+            ("outcome", "n", "p50", "p90", "p95", "p99", "max"),
+            (
+                (word, one.n, *(f"{value:.1f}" for value in (one.p50, one.p90, one.p95, one.p99, one.max)))
+                for word, one in tally.durations(artefact).items()
+            ),
+            words=1,
+        )
+    )
+    parts += _failing(artefact)
+    if artefact.plan:
+        parts.append(
+            f"<details><summary>Configuration</summary>\n\n```yaml\n{resolved_yaml(artefact.plan)}```\n\n</details>"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _failing(artefact: Artefact) -> list[str]:
+    gating = [attempt for attempt in artefact.attempts if attempt.outcome.gates]
+    infra = [attempt for attempt in artefact.attempts if attempt.outcome is Outcome.INFRA]
+    shown = gating[:MOST_GATING] + infra[:MOST_INFRA]
+    if not shown:
+        return []
+    total = len(gating) + len(infra)
+    counted = f" ({len(shown)} of {total})" if len(shown) < total else ""
+    return [
+        f"Attempts that did not complete{counted}:",
+        _table(
+            ("scenario", "condition + generation", "attempt", "outcome", "run", "message"),
+            (
+                (
+                    attempt.cell.scenario,
+                    artefact.arm(attempt.cell),
+                    attempt.number,
+                    attempt.outcome,
+                    attempt.run_id or "",
+                    _shorten(attempt.error_message or attempt.error_code or ""),
+                )
+                for attempt in shown
+            ),
+            words=2,
+        ),
+    ]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]], words: int) -> str:
+    """A markdown table whose first ``words`` columns are words (left) and the others numbers (right)."""
+    marks = [":--" if index < words else "--:" for index in range(len(header))]
+    lines = [header, marks, *rows]
+    return "\n".join(f"| {' | '.join(_escape(str(cell)) for cell in line)} |" for line in lines)
+
+
+def _escape(text: str) -> str:
+    """Text that cannot become markup: error messages come from anywhere."""
+    for mark in "\\`*<>|[]":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def _shorten(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,0 +1,150 @@
+"""The report of a sweep for a terminal: the verdict first, then what each sweep says, then the findings.
+
+It fits 80 columns and loses nothing without colour.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stormctl.readers import Unreadable
+from stormctl.sweeps import Finding, LogReport, Severity, SweepResult, Verdict, worst
+from stormctl.sweeps.rebinding import Rebinding
+from stormctl.sweeps.run import unknown_reason
+from stormctl.sweeps.witness import clean
+
+#: More findings than this are counted and not listed; the JSON report holds them all.
+MOST_FINDINGS = 12
+MOST_POSITIONS = 6
+MOST_COLUMNS = 100
+
+_STYLES = {Verdict.CLEAN: "green", Verdict.VIOLATED: "bold red", Verdict.UNKNOWN: "yellow"}
+_HINT = "No prefix was replayed. Name an engine with --engine to test what each prefix binds."
+
+
+def sweep_text(
+    logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = (), *, width: int = 80, color: bool = False
+) -> str:
+    """The report as text for so many columns. NO_COLOR turns colour off whatever ``color`` says."""
+    sink = io.StringIO()
+    console = Console(file=sink, width=min(width, MOST_COLUMNS), force_terminal=color or None, highlight=False)
+    console.print(sweep_table(logs, unreadable), crop=False)
+    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines())
+
+
+def sweep_table(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = ()) -> RenderableType:
+    """The report as something that rich prints."""
+    parts: list[RenderableType] = []
+    if len(logs) + len(unreadable) != 1:
+        parts += [_summary(logs, unreadable), Text()]
+    for log in logs:
+        parts += [*_log(log), Text()]
+    for one in unreadable:
+        parts += [_head("unreadable", "bold red", one.source), _indented(Text(clean(one.text)), 2), Text()]
+    if logs and not any(result.sweep == "rebinding" for log in logs for result in log.sweeps):
+        parts += [Text(_HINT, style="dim"), Text()]
+    return Group(*parts[:-1])
+
+
+def _summary(logs: Sequence[LogReport], unreadable: Sequence[Unreadable]) -> Text:
+    counts = Counter(log.verdict for log in logs)
+    text = Text()
+    if logs:
+        text.append(worst(counts), style=_STYLES[worst(counts)])
+        words = [f"{counts[verdict]} {verdict}" for verdict in _STYLES if counts[verdict]]
+        text.append(f"  {', '.join(words)} of {len(logs)} logs")
+    if unreadable:
+        text.append("; " if logs else "unreadable  ")
+        text.append(f"{len(unreadable)} could not be read")
+    elif not logs:
+        text.append("no log was given")
+    return text
+
+
+def _head(word: str, style: str, source: str) -> Text:
+    """The first line of a log: its verdict and its path, which is never broken so that it can be copied."""
+    return Text.assemble((word, style), f"  {clean(source)}", no_wrap=True, overflow="ignore")
+
+
+def _log(log: LogReport) -> Iterator[RenderableType]:
+    yield _head(str(log.verdict), _STYLES[log.verdict], log.source)
+    facts = f"run {clean(log.run_id)}, {log.events} events, profile {log.profile}"
+    yield _indented(Text(facts, style="dim"), 2)
+    explained = {unknown_reason(result) for result in log.sweeps}
+    for reason in log.reasons:
+        if reason not in explained:
+            yield _indented(Text(reason), 2)
+    yield Text()
+    yield _indented(_sweeps(log), 2)
+    for replay in log.rebinding:
+        yield _indented(_replay(replay), 2)
+    yield from _findings(log.findings)
+
+
+def _sweeps(log: LogReport) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(3):
+        grid.add_column(overflow="fold")
+    for result in log.sweeps:
+        grid.add_row(result.sweep, Text(str(result.verdict), style=_STYLES[result.verdict]), _remark(result))
+    return grid
+
+
+def _remark(result: SweepResult) -> str:
+    counts = Counter(finding.severity for finding in result.findings)
+    parts = [f"{counts[severity]} {severity}" for severity in Severity if counts[severity]]
+    words = [str(what) for what in result.missing if isinstance(what, str)]
+    places = [str(what) for what in result.missing if isinstance(what, int)]
+    if words:
+        parts.append(f"lacks {'; '.join(words)}")
+    if places:
+        parts.append(f"declared left out: {_places(places)}")
+    return "; ".join(parts)
+
+
+def _replay(replay: Rebinding) -> Text:
+    text = Text.assemble("replay  ", f"{replay.engine}: {replay.prefixes} prefixes, ")
+    text.append("none is clean" if replay.clean_through is None else f"clean through {replay.clean_through}")
+    flips = len(replay.flips)
+    text.append(f", {flips or 'no'} flip{'' if flips == 1 else 's'}, ")
+    text.append("no divergence" if replay.divergence is None else f"diverges at {replay.divergence.prefix}")
+    return text
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[RenderableType]:
+    fatal = [finding for finding in findings if finding.severity is Severity.FATAL]
+    for finding in fatal[:MOST_FINDINGS]:
+        yield Text()
+        at = f" at {_places([str(place) for place in finding.positions])}" if finding.positions else ""
+        yield _indented(Text.assemble((str(finding.severity), "red"), f"  {finding.sweep}{at}"), 2)
+        yield _indented(Text(finding.message), 4)
+        for line in finding.witness:
+            yield _indented(Text(line, style="dim"), 6)
+    if len(fatal) > MOST_FINDINGS:
+        yield Text()
+        yield _indented(Text(f"and {len(fatal) - MOST_FINDINGS} more; --format json lists them all"), 2)
+    rest = Counter(
+        (finding.severity, "/".join(finding.key.split("/")[:2]))
+        for finding in findings
+        if finding.severity is not Severity.FATAL
+    )
+    if rest:
+        yield Text()
+    for (severity, key), count in rest.items():
+        yield _indented(Text(f"{severity}  {key}" + (f"  {count} times" if count > 1 else ""), style="dim"), 2)
+
+
+def _places(places: Sequence[str]) -> str:
+    shown = ", ".join(places[:MOST_POSITIONS])
+    return f"{shown} and {len(places) - MOST_POSITIONS} more" if len(places) > MOST_POSITIONS else shown
+
+
+def _indented(content: RenderableType, columns: int) -> Padding:
+    return Padding(content, (0, 0, 0, columns))

@@ -1,0 +1,101 @@
+"""The tables of a storm for a terminal: they fit 80 columns and lose nothing without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from stormctl.report.style import COMPLETED, CORRUPTED, INFRA, OTHER, STUCK, Look
+from stormctl.report.tally import Comparison, OutcomeRow, SweepRow
+from stormctl.stats import Percentiles
+
+
+def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
+    """One line per cell under its scenario: n, outcomes, and the corrupted rate with its 95 % Wilson interval.
+
+    ``n`` leaves out infra, which says nothing about the run.
+    """
+    table = _table()
+    table.add_column("condition + generation", overflow="fold", ratio=1)
+    for header in ("n", "completed"):
+        table.add_column(header, justify="right")
+    table.add_column("corrupted (95 %)", justify="right", no_wrap=True)
+    for header in ("stuck", "other", "infra"):
+        table.add_column(header, justify="right")
+    scenario = None
+    for row in rows:
+        if row.cell.scenario != scenario:
+            scenario = row.cell.scenario
+            table.add_row(Text(scenario, style="bold"))
+        table.add_row(
+            f"  {row.arm}",
+            str(row.n),
+            _count(row.completed, COMPLETED),
+            _coloured(str(row.rate), CORRUPTED, row.corrupted),
+            _count(row.stuck, STUCK),
+            _count(row.other, OTHER),
+            _count(row.infra, INFRA),
+        )
+    return table
+
+
+def comparison_table(comparisons: Iterable[Comparison]) -> Table:
+    """Old against new, scenario by scenario, with the 95 % Miettinen-Nurminen interval of the difference."""
+    table = _table()
+    table.add_column("corrupted", overflow="fold", ratio=1)
+    for header in ("old", "new"):
+        table.add_column(header, justify="right")
+    table.add_column("old - new (95 %)", justify="right", no_wrap=True)
+    table.add_column("reading")
+    for one in comparisons:
+        rates = [f"{row.rate.k}/{row.rate.n}" for row in (one.old, one.new)]
+        sign = one.difference.sign
+        table.add_row(one.scenario, *rates, str(one.difference), Text(one.reading, style="bold" if sign else "dim"))
+    return table
+
+
+def sweep_table(rows: Iterable[SweepRow], arms: Iterable[str]) -> Table:
+    """Fatal findings per sweep: how many, in how many of the logs that could be judged."""
+    rows, arms = list(rows), list(arms)
+    table = _table()
+    if len(arms) <= 2:
+        table.add_column("findings by sweep", overflow="fold", ratio=1)
+        for arm in arms:
+            table.add_column(arm, justify="right")
+        for row in rows:
+            table.add_row(row.sweep, *(_coloured(str(cell), CORRUPTED, cell.findings) for cell in row.cells))
+        return table
+    table.add_column("findings by sweep")
+    table.add_column("condition + generation", ratio=1)
+    table.add_column("findings", justify="right")
+    for row in rows:
+        for index, (arm, cell) in enumerate(zip(arms, row.cells, strict=True)):
+            table.add_row("" if index else row.sweep, arm, _coloured(str(cell), CORRUPTED, cell.findings))
+    return table
+
+
+def duration_table(durations: dict[str, Percentiles]) -> Table:
+    """Percentiles of the durations in seconds, by outcome."""
+    table = _table()
+    table.add_column("seconds", ratio=1)
+    for header in ("n", "p50", "p90", "p95", "p99", "max"):
+        table.add_column(header, justify="right")
+    for word, one in durations.items():
+        values = (one.p50, one.p90, one.p95, one.p99, one.max)
+        table.add_row(word, str(one.n), *(f"{value:.1f}" for value in values))
+    return table
+
+
+def _table() -> Table:
+    return Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True, show_edge=False)
+
+
+def _count(number: int, look: Look) -> Text:
+    return _coloured(str(number), look, number)
+
+
+def _coloured(text: str, look: Look, number: int) -> Text:
+    return Text(text, style=look.style if number else "dim")

@@ -1,0 +1,201 @@
+"""The numbers of a storm, counted once for the terminal, for markdown and for pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stormctl.report.load import FATAL, Artefact, SweepResult
+from stormctl.report.style import LOOKS, look
+from stormctl.stats import Difference, Percentiles, Rate, difference, percentiles
+from stormctl.storm.attempt import Attempt, Cell
+from stormctl.storm.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    """How one cell came out. ``n`` are the attempts that say something about the cell: all but infra."""
+
+    cell: Cell
+    arm: str
+    landed: int
+    completed: int
+    corrupted: int
+    slow: int
+    dormant: int
+    other: int
+    infra: int
+
+    @property
+    def n(self) -> int:
+        return self.landed - self.infra
+
+    @property
+    def stuck(self) -> int:
+        return self.slow + self.dormant
+
+    @property
+    def rate(self) -> Rate:
+        """The rate of corrupted attempts."""
+        return Rate(self.corrupted, self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The old arm against the new one, for one scenario on one world: how much more of the old is corrupted."""
+
+    scenario: str
+    old: OutcomeRow
+    new: OutcomeRow
+    difference: Difference
+
+    @property
+    def reading(self) -> str:
+        """What the interval says, in words."""
+        if self.difference.value is None:
+            return "nothing to compare"
+        return {1: "old corrupts more", -1: "new corrupts more", 0: "not told apart"}[self.difference.sign]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCell:
+    """What one sweep found in the logs of one arm. ``findings`` are fatal ones, ``lesser`` inert and legal ones."""
+
+    logs: int = 0
+    violated: int = 0
+    unknown: int = 0
+    findings: int = 0
+    lesser: int = 0
+
+    def __str__(self) -> str:
+        if not self.logs:
+            return "no logs"
+        judged = self.logs - self.unknown
+        if not judged:
+            return f"unknown in {self.logs} logs"
+        count = f"{self.findings} in {self.violated} of" if self.findings or self.violated else "none in"
+        return f"{count} {judged} logs" + (f", {self.unknown} unknown" if self.unknown else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One sweep over the storm's logs, arm by arm (in the order of ``Artefact.arms``)."""
+
+    sweep: str
+    cells: tuple[SweepCell, ...]
+
+
+def outcome_rows(artefact: Artefact) -> list[OutcomeRow]:
+    """One row per cell, in plan order."""
+    by_cell: dict[Cell, Counter[Outcome]] = {cell: Counter() for cell in artefact.cells}
+    for attempt in artefact.attempts:
+        by_cell[attempt.cell][attempt.outcome] += 1
+    rows = []
+    for cell, counts in by_cell.items():
+        shown = Counter(dict.fromkeys(("completed", "corrupted", "other", "infra"), 0))
+        for outcome, count in counts.items():
+            shown[look(outcome).word] += count
+        rows.append(
+            OutcomeRow(
+                cell,
+                artefact.arm(cell),
+                counts.total(),
+                shown["completed"],
+                shown["corrupted"],
+                counts[Outcome.SLOW],
+                counts[Outcome.DORMANT],
+                shown["other"],
+                shown["infra"],
+            )
+        )
+    return rows
+
+
+def comparisons(rows: Iterable[OutcomeRow]) -> list[Comparison]:
+    """The first arm of each scenario and world against its last, where there are two."""
+    groups: dict[tuple[str, str], list[OutcomeRow]] = {}
+    for row in rows:
+        groups.setdefault((row.cell.scenario, row.cell.world), []).append(row)
+    several = len({world for _, world in groups}) > 1
+    return [
+        Comparison(f"{scenario} ({world})" if several else scenario, group[0], group[-1],
+                   difference(group[0].rate, group[-1].rate))
+        for (scenario, world), group in groups.items()
+        if len(group) > 1
+    ]  # fmt: skip
+
+
+def sweep_rows(artefact: Artefact) -> list[SweepRow]:
+    """What each sweep found, arm by arm. Flips and divergences of the rebinding count as its findings."""
+    arm_of = {attempt.run_id: artefact.arm(attempt.cell) for attempt in artefact.attempts if attempt.run_id}
+    found: dict[str, dict[str, list[SweepResult]]] = {}
+    for log in artefact.logs:
+        arm = arm_of.get(log.run_id)
+        results = list(log.sweeps)
+        if log.replayed and all(result.sweep != "rebinding" for result in results):
+            count = log.flips + log.divergences
+            results.append(SweepResult("rebinding", "violated" if count else "clean", {FATAL: count}))
+        for result in results:
+            if arm is not None:
+                found.setdefault(result.sweep, {}).setdefault(arm, []).append(result)
+    return [
+        SweepRow(sweep, tuple(_sweep_cell(by_arm.get(arm, ())) for arm in artefact.arms))
+        for sweep, by_arm in found.items()
+    ]
+
+
+def durations(artefact: Artefact) -> dict[str, Percentiles]:
+    """Percentiles of the attempts' durations in seconds, by shown outcome, those without attempts left out."""
+    grouped = grouped_seconds(artefact.attempts)
+    return {word: percentiles(values) for word, values in grouped.items()}
+
+
+def grouped_seconds(attempts: Iterable[Attempt]) -> dict[str, list[float]]:
+    """Durations in seconds by shown outcome, in the order in which outcomes are shown."""
+    grouped: dict[str, list[float]] = {one.word: [] for one in LOOKS}
+    for attempt in attempts:
+        grouped[look(attempt.outcome).word].append(attempt.duration_ms / 1000)
+    return {word: values for word, values in grouped.items() if values}
+
+
+def stuck_text(rows: Iterable[OutcomeRow]) -> str | None:
+    """The split of the stuck attempts, which tables show as one number; None when there are none."""
+    rows = list(rows)
+    slow, dormant = sum(row.slow for row in rows), sum(row.dormant for row in rows)
+    if not slow + dormant:
+        return None
+    return f"stuck: {slow} slow (still making progress at the cap), {dormant} dormant (not)"
+
+
+def verdict_line(artefact: Artefact) -> str:
+    """The one sentence that answers what the storm showed."""
+    rows = outcome_rows(artefact)
+    judged = sum(row.n for row in rows)
+    if not judged:
+        return "Nothing was judged: no attempt says anything about its cell."
+    arms = artefact.arms
+    named = {"old": arms[0], "new": arms[-1]} if len(arms) > 1 else {"": arms[0]}
+    sides = []
+    for age, arm in named.items():
+        mine = [row for row in rows if row.arm == arm]
+        rate = Rate(sum(row.corrupted for row in mine), sum(row.n for row in mine))
+        sides.append(f"{age + ': ' if age else ''}{arm} corrupted {rate}")
+    return "; ".join(sides)
+
+
+def flag_counts(artefact: Artefact) -> Counter[str]:
+    """How many attempts carry each flag, such as ``pressure-lost``."""
+    return Counter(flag for attempt in artefact.attempts for flag in attempt.flags)
+
+
+def _sweep_cell(results: Iterable[SweepResult]) -> SweepCell:
+    results = list(results)
+    fatal = [result.findings.get(FATAL, 0) for result in results]
+    return SweepCell(
+        logs=len(results),
+        violated=sum(result.verdict == "violated" for result in results),
+        unknown=sum(result.verdict == "unknown" for result in results),
+        findings=sum(fatal),
+        lesser=sum(sum(result.findings.values()) for result in results) - sum(fatal),
+    )
