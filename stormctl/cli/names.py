@@ -1,0 +1,38 @@
+"""Names that a person types, checked: what is unknown is answered with what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from stormctl.errors import UsageError
+
+
+def workload_name(name: str | None) -> str | None:
+    """The name, if a workload has it; None stays None."""
+    from stormctl.workloads.registry import WORKLOADS
+
+    return None if name is None else _known("workload", name, WORKLOADS)
+
+
+def engine_names(names: Iterable[str] | None) -> tuple[str, ...]:
+    """The names of engines, each once and in the order given."""
+    from stormctl.engine.generations import GENERATIONS
+
+    return tuple(dict.fromkeys(_known("engine", name, GENERATIONS) for name in names or ()))
+
+
+def profile_name(name: str) -> str:
+    """The name, if a profile has it."""
+    from stormctl.sweeps.profiles import PROFILES
+
+    return _known("profile", name, PROFILES)
+
+
+def _known(noun: str, name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    if name in names:
+        return name
+    close = get_close_matches(name, names, n=1)
+    hint = f"Did you mean {close[0]}? " if close else ""
+    raise UsageError(f"there is no {noun} {name!r}", remedy=f"{hint}The {noun}s are {', '.join(names)}.")

@@ -1,0 +1,69 @@
+"""The README against the program: a command, option or exit code that it does not mention fails."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from stormctl import errors
+from stormctl.cli.app import app
+from stormctl.storm.plan import KEYS
+
+COMMANDS: dict[str, Any] = {
+    name: command for name, command in typer.main.get_command(app).commands.items() if not command.hidden
+}
+INTERNAL = {"worker"}  # started by `run`, not by people
+OPTIONS = [
+    (name, option)
+    for name, command in COMMANDS.items()
+    if name not in INTERNAL
+    for parameter in command.params
+    if parameter.param_type_name == "option"
+    for option in parameter.opts
+    if option not in ("--help", "-h")
+]
+EXIT_CODES = sorted(value for name, value in vars(errors).items() if name.startswith("EXIT_"))
+
+
+@pytest.fixture(scope="module")
+def readme() -> str:
+    return (Path(__file__).resolve().parents[2] / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - INTERNAL))
+def test_the_readme_names_every_command(readme: str, name: str) -> None:
+    assert f"stormctl {name}" in readme
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_the_readme_names_every_option_in_its_commands_section(readme: str, name: str, option: str) -> None:
+    section = re.search(rf"^### stormctl {name}\n(.*?)(?=^##|\Z)", readme, re.MULTILINE | re.DOTALL)
+    assert section is not None, f"README.md has no section `### stormctl {name}`"
+    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", section[1])
+
+
+@pytest.mark.parametrize("code", EXIT_CODES)
+def test_the_readme_explains_every_exit_code(readme: str, code: int) -> None:
+    assert re.search(rf"^\| {code} \| \w", readme, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_helps_with_an_example_that_fits_a_line(name: str) -> None:
+    examples = [line for line in (COMMANDS[name].help or "").splitlines() if line.startswith("Example:")]
+    assert examples
+    assert all(f"stormctl {name}" in line and len(line) <= 80 for line in examples)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_of_a_plan_is_documented(root: Path, key: str) -> None:
+    assert f"| `{key}` |" in (root / "docs" / "artefacts.md").read_text()
+
+
+def test_links_between_documents_lead_somewhere(root: Path) -> None:
+    for page in [*root.glob("*.md"), *(root / "docs").glob("*.md"), *(root / "tests").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
