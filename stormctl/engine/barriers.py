@@ -104,13 +104,11 @@ class Barriers:
 
         A step does not wait for a payload that nobody has claimed: only the user could deliver that one (#3406).
         """
-        behind = DEFER_BEHIND[kind]
-        step = kind is STEP
-        found = [
-            barrier
-            for barrier in self.live
-            if barrier.index < index and barrier.kind in behind and (barrier.armed or not step)
-        ]
+        if kind == STEP:  # behind every kind
+            found = [barrier for barrier in self.live if barrier.armed and barrier.index < index]
+        else:
+            behind = DEFER_BEHIND[kind]
+            found = [barrier for barrier in self.live if barrier.kind in behind and barrier.index < index]
         if not found:
             return self._open
         gate = Gate(len(found), Promise(self._context.loop))

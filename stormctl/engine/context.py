@@ -10,7 +10,7 @@ from stormctl.engine.barriers import Barriers, when_idle
 from stormctl.engine.door import Divergence, Perturbation
 from stormctl.engine.loop import Loop
 from stormctl.engine.prepared import Prepared
-from stormctl.engine.promise import FULFILLED, PassOver, Promise, Task, start
+from stormctl.engine.promise import FULFILLED, Promise, Task, start
 from stormctl.history import ids
 
 if TYPE_CHECKING:
@@ -155,9 +155,7 @@ class Context:
     # -- draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, kind: str, name: str | None, arguments: Any) -> Item:
-        """Take the next id of the run for something that the workflow asks for; PassOver once the pass has ended."""
-        if self.loop.closed:
-            raise PassOver
+        """Take the next id of the run for something that the workflow asks for."""
         rank = len(self.draws)
         self.draws.append((kind, name, arguments))
         item = Item(rank, kind, f"{kind}_{self.bodies[rank]}", name, arguments)

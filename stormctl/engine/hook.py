@@ -13,7 +13,7 @@ from stormctl.engine import divergence
 from stormctl.engine.barriers import Barrier
 from stormctl.engine.prepared import Prepared
 from stormctl.engine.primitives import payload_of
-from stormctl.engine.promise import FULFILLED, REJECTED, PassOver, Promise
+from stormctl.engine.promise import FULFILLED, REJECTED, Promise
 from stormctl.history import kinds
 from stormctl.history.kinds import HOOK
 
@@ -65,7 +65,18 @@ class _Delivery:
 class Hook:
     """One hook. ``token`` is what the outside world addresses it by."""
 
-    __slots__ = ("_awaiter", "_context", "_kept", "_refused", "_registered", "_seen", "item", "suspends", "token")
+    __slots__ = (
+        "_awaiter",
+        "_context",
+        "_kept",
+        "_last",
+        "_refused",
+        "_registered",
+        "_seen",
+        "item",
+        "suspends",
+        "token",
+    )
 
     def __init__(self, context: Context, token: str) -> None:
         self._context = context
@@ -74,6 +85,7 @@ class Hook:
         self.item.token = token
         self.suspends = False
         self._awaiter: Promise | None = None
+        self._last: Promise | None = None
         self._registered: Promise | None = None
         self._refused: HookConflict | None = None
         self._kept: deque[_Delivery] = deque()
@@ -83,23 +95,17 @@ class Hook:
     # -- what a workflow calls -----------------------------------------------------------------------------------
 
     def next(self) -> Promise:
-        """The promise of the next payload; rejects with HookConflict once the store has refused the token.
+        """The promise of the next payload, as of one async iterator: reads take turns, in the order they were begun.
 
-        Reads that wait at the same time share one payload, so that a read which lost a race swallows nothing: the next
-        read gets what it would have got (vercel/workflow #4264).
+        So a read that lost a race stays, and the payload is its, not the next read's: carry the promise over instead
+        of reading again. Rejects with HookConflict when the store has refused the token.
         """
-        context = self._context
-        if context.loop.closed:
-            raise PassOver
-        target = self._awaiter
-        if target is None:
-            target = Promise(context.loop)
-            if self._kept:
-                self._kept.popleft().to(target)
-            elif self._refused is not None:
-                target.settle(REJECTED, self._refused)
-            else:
-                self._await(target)
+        before = self._last
+        self._last = target = Promise(self._context.loop)
+        if before is None or before.state:
+            self._read(target)
+        else:
+            before.react(lambda _state, _value: self._read(target))
         # an async generator's next(): one hop to await the hook, one to yield the value
         return target.then(lambda value: value).then(lambda value: value)
 
@@ -123,13 +129,20 @@ class Hook:
 
     def dispose(self) -> None:
         """Give the hook up: its token is free again, and nothing sent to it arrives any more."""
-        if self._context.loop.closed:
-            raise PassOver
         self.item.disposed = True
         if self._awaiter is not None:
             self._awaiter = None
             self.suspends = self._waiting()
             self._context.suspend_when_idle()
+
+    def _read(self, target: Promise) -> None:
+        if self._kept:
+            self._kept.popleft().to(target)
+        elif self._refused is not None:
+            target.settle(REJECTED, self._refused)
+        else:
+            self._awaiter = target
+            self._wait_for_the_log()
 
     # -- what the walk calls -------------------------------------------------------------------------------------
 
@@ -186,10 +199,6 @@ class Hook:
             return
         self._context.queue.react(lambda _state, _value: waiting.settle(state, value))
         self.suspends = self._awaiter is not None
-
-    def _await(self, target: Promise) -> None:
-        self._awaiter = target
-        self._wait_for_the_log()
 
     def _wait_for_the_log(self) -> None:
         self.suspends = True

@@ -41,7 +41,8 @@ class Prepared:
         self.event = event
         self.type = event_type
         self.correlation_id = event.correlation_id or ""
-        self.name = event.short_name
+        name = event.name
+        self.name = event.short_name if name is not None and "//" in name else name
         inert_class = CLASS_OF.get(event_type)
         self.inert_key = None if inert_class is None else (self.correlation_id, inert_class)
         self.parkable = event_type in PARKABLE

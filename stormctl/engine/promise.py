@@ -18,7 +18,7 @@ FOREIGN = "a workflow may only await what its own primitives return"
 
 
 class PassOver(BaseException):
-    """Raised inside a body that is being closed because its pass has ended; a body never sees the next line."""
+    """Raised at the next await of a body that is being closed because its pass has ended."""
 
 
 class Promise:
@@ -129,7 +129,7 @@ def start(loop: Loop, coroutine: Coroutine[Any, Any, Any], live: set[Task]) -> T
 
 
 def close_tasks(loop: Loop, live: set[Task]) -> None:
-    """End every coroutine that a pass left waiting; nothing that they run on the way out reaches the pass."""
+    """End every coroutine that a pass left waiting. What they do on the way out, up to an await, is no part of it."""
     loop.closed = True
     for task in list(live):
         try:

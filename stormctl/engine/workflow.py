@@ -15,12 +15,12 @@ goes through :meth:`Workflow.run`, which starts it at once and costs the hops th
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from stormctl.engine import promise
 from stormctl.engine.hook import Hook
 from stormctl.engine.primitives import Attributes, Step, Wait
-from stormctl.engine.promise import PassOver, Promise, Task
+from stormctl.engine.promise import Promise
 
 if TYPE_CHECKING:
     from stormctl.engine.context import Context
@@ -55,22 +55,22 @@ class Workflow:
         """Write attributes of the run; a None value deletes one."""
         return Attributes(self._context, changes).result
 
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Task:
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Promise:
         """Start an ``async def`` of the body's own, up to its first await: the promise of what it returns."""
         if self._context.loop.closed:
-            self._refuse((coroutine,))
+            return self._refuse((coroutine,))
         return promise.start(self._context.loop, coroutine, self._context.tasks)
 
     def all(self, awaited: Iterable[Awaited]) -> Promise:
         """The promise of all values, in order. Coroutines are started as they are reached."""
         if self._context.loop.closed:
-            self._refuse(awaited)
+            return self._refuse(awaited)
         return promise.gather(self._context.loop, [self._promise(one) for one in awaited])
 
     def race(self, *awaited: Awaited) -> Promise:
         """The promise of the first to settle. The others stay pending: nothing is cancelled."""
         if self._context.loop.closed:
-            self._refuse(awaited)
+            return self._refuse(awaited)
         return promise.race(self._context.loop, [self._promise(one) for one in awaited])
 
     def now(self) -> int:
@@ -80,9 +80,9 @@ class Workflow:
     def _promise(self, awaited: Awaited) -> Promise:
         return awaited if isinstance(awaited, Promise) else self.run(awaited)
 
-    def _refuse(self, awaited: Iterable[Awaited]) -> NoReturn:
-        """The pass is over: close the coroutines that a dying body offers, so that none is left unawaited."""
+    def _refuse(self, awaited: Iterable[Awaited]) -> Promise:
+        """The pass is over: what a dying body starts is closed, so that nothing is left unawaited, and never ends."""
         for one in awaited:
             if isinstance(one, Coroutine):
                 one.close()
-        raise PassOver
+        return Promise(self._context.loop)

@@ -78,17 +78,18 @@ class EventLog(Sequence[Event]):
         smallest: int | None = None
         for event in self.events:
             body = event.body
-            if body is not None and ids.is_body(body):
-                value = ids.ordinal(body)
-                smallest = value if smallest is None else min(smallest, value)
-        if smallest is None or 0 <= smallest - seeded <= MAX_RANK:
-            return seeded
-        return smallest
+            if body is None or event.correlation_id == self.run_id or not ids.is_body(body):
+                continue  # an attribute that a step wrote may carry the run's own id, which is no draw
+            value = ids.ordinal(body)
+            if smallest is None and 0 <= value - seeded <= MAX_RANK:
+                return seeded  # one id of a seeded sequence cannot be so close to another run's by accident
+            smallest = value if smallest is None else min(smallest, value)
+        return seeded if smallest is None else smallest
 
     def rank(self, event: Event) -> int | None:
         """The rank of the event's entity: how many draws came before its id. None without a drawn id."""
         body = event.body
-        if body is None or not ids.is_body(body):
+        if body is None or event.correlation_id == self.run_id or not ids.is_body(body):
             return None
         return ids.ordinal(body) - self.base
 

@@ -75,8 +75,10 @@ class _Invocation:
         if view.ended:
             return self._end(Ending.ENDED)
         if call is None:
-            return (yield from self._look_again(view))
+            return self._end(Ending.PARKED)
         end = yield from run_step(call, self.code, self.rules, self.writer, None)
+        if end is StepEnd.UNKNOWN:
+            return (yield from self._look_again())
         if end is not StepEnd.DONE:
             return self._end(Ending.PARKED)
         view = View.of(self.run_id, (yield ops.Load(self.run_id)))
@@ -86,12 +88,12 @@ class _Invocation:
             return self._end(Ending.PARKED)
         return (yield from self.bring_on(view))
 
-    def _look_again(self, view: View) -> Generator[Op, Any, Delivery]:
-        """The step's create is not in the log: it may have been claimed by a writer that has not published it yet."""
-        tries = int(self.message.data.get("looks", 0)) + 1
-        created = any(event.correlation_id == self.message.step_id for event in view.events)
-        if not created and tries <= self.rules.looks:
-            yield ops.Enqueue(replace(self.message, data={"looks": tries}), self.rules.look_again_ms)
+    def _look_again(self) -> Generator[Op, Any, Delivery]:
+        """The store does not know the step: the writer that claimed its create may not have got that far yet."""
+        looks = int(self.message.data.get("looks", 0)) + 1
+        if looks <= self.rules.looks:
+            message = replace(self.message, data={**self.message.data, "looks": looks})
+            yield ops.Enqueue(message, self.rules.look_again_ms)
         return self._end(Ending.PARKED)
 
     def flow_message(self) -> Generator[Op, Any, Delivery]:
@@ -168,7 +170,14 @@ class _Invocation:
         if not calls:
             return self._end(Ending.PARKED)
         ends = yield ops.Together(tuple(run_step(call, self.code, self.rules, self.writer, snapshot) for call in calls))
-        return None if StepEnd.STALE in ends else view
+        if StepEnd.STALE in ends:
+            return None
+        if StepEnd.DONE in ends:
+            return view
+        # Other deliveries run all of these steps, and will go on when they have; this one would only spin. Should they
+        # die, the backstop brings the run on.
+        yield ops.Enqueue(Message(self.run_id), self.rules.lease_ms, key=f"backstop:{calls[0].correlation_id}")
+        return self._end(Ending.PARKED)
 
     def _replay(self, view: View) -> Generator[Op, Any, Pass]:
         """Replay the view, and let the time pass that it takes: what lands meanwhile, this delivery does not know."""
@@ -268,19 +277,17 @@ def _input_of(view: View) -> dict[str, Any]:
 
 
 def _call_of(view: View, message: Message) -> Call | None:
-    """The call that a step message names, from its create in the log; None when the log does not show it."""
-    call: Call | None = None
-    attempts = 0
-    for event in view.events:
-        if event.correlation_id != message.step_id:
-            continue
-        if event.type in kinds.STEP_TERMINAL:
-            return None
-        if event.type == kinds.STEP_STARTED:
-            attempts += 1
-        elif event.type == kinds.STEP_CREATED and call is None:
-            arguments = event.payload.load() if event.payload is not None else []
-            call = Call(view.run_id, event.correlation_id or "", event.short_name or "", tuple(arguments), attempt=1)
-    if call is None:
+    """The call that a step message names; None when the log shows that the step has ended.
+
+    The message carries the arguments: its create may have been claimed and not be in the log yet.
+    """
+    own = [event.type for event in view.events if event.correlation_id == message.step_id]
+    if any(type in kinds.STEP_TERMINAL for type in own):
         return None
-    return Call(call.run_id, call.correlation_id, call.name, call.arguments, attempt=attempts + 1)
+    return Call(
+        view.run_id,
+        message.step_id or "",
+        message.step_name or "",
+        tuple(message.data.get("input", ())),
+        attempt=own.count(kinds.STEP_STARTED) + 1,
+    )

@@ -15,7 +15,7 @@ class Rules:
     ``restarts``: in-process restarts of one delivery after refused preconditions; then the run is invoked again
     after ``reinvoke_delay_ms``, at most ``reinvocations`` times. ``pass_scale`` multiplies the virtual duration of a
     pass to the time that a delivery spends between reading the log and its first write. ``looks``: so often a step
-    message comes back for a create that the log does not show yet.
+    message comes back for a step that the store does not know yet.
     """
 
     generation: Generation = NETS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -23,6 +23,10 @@ class StepEnd(StrEnum):
     LOST = "lost"  # somebody else runs it, or it has ended
     RETRY = "retry"
     STALE = "stale"  # the claim was refused: the writer's view is behind
+    UNKNOWN = "unknown"  # the store knows no such step
+
+
+_REFUSED = {Refusal.PRECONDITION: StepEnd.STALE, Refusal.NOT_FOUND: StepEnd.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def run_step(
         if started.refusal is Refusal.TOO_EARLY:
             yield _again(call, started.retry_after_ms or rules.step_retry_ms)
             return StepEnd.RETRY
-        return StepEnd.STALE if started.refusal is Refusal.PRECONDITION else StepEnd.LOST
+        return _REFUSED.get(started.refusal, StepEnd.LOST)
     try:
         result = yield from _body(call, code, writer)
     except Exception as error:  # whatever a step body raises is the step's outcome
@@ -117,8 +121,13 @@ def _failed(call: Call, rules: Rules, writer: str, error: Exception) -> Generato
 
 def _again(call: Call, delay_ms: float) -> ops.Enqueue:
     """The message that tries the step again: one per attempt, so that the first one's key does not swallow it."""
-    message = Message(call.run_id, step_id=call.correlation_id, step_name=call.name)
+    message = message_for(call.run_id, call.correlation_id, call.name, call.arguments)
     return ops.Enqueue(message, delay_ms, key=f"{call.correlation_id}:{call.attempt + 1}")
+
+
+def message_for(run_id: str, step_id: str, name: str | None, arguments: Sequence[Any]) -> Message:
+    """The queue message that runs a step in the background. It carries the step's input, as upstream's does."""
+    return Message(run_id, step_id=step_id, step_name=name, data={"input": list(arguments)})
 
 
 def _outcome(call: Call, writer: str, type: str, payload: Any, data: dict[str, Any] | None = None) -> AppendRequest:

@@ -16,6 +16,7 @@ from stormctl.history import kinds
 from stormctl.runtime import ops
 from stormctl.runtime.ops import Op
 from stormctl.runtime.rules import Rules
+from stormctl.runtime.steps import message_for
 from stormctl.worlds.base import Appended, AppendRequest, Message, Refusal, Refused, Snapshot
 
 
@@ -108,7 +109,7 @@ def dispatch(replay: Pass, run_id: str, message_id: str, rules: Rules) -> Genera
     soonest: Pending | None = None
     for item in replay.pending:
         if item.kind == kinds.STEP and item.create is not Create.LAZY and item.owner != message_id:
-            message = Message(run_id, step_id=item.correlation_id, step_name=item.name)
+            message = message_for(run_id, item.correlation_id, item.name, item.arguments)
             if item.owner is not None:
                 yield ops.Enqueue(
                     Message(run_id), rules.lease_ms, key=f"backstop:{item.correlation_id}:{item.attempts}"
@@ -121,9 +122,12 @@ def dispatch(replay: Pass, run_id: str, message_id: str, rules: Rules) -> Genera
             and (soonest is None or item.resume_at < (soonest.resume_at or 0))
         ):
             soonest = item
-    if soonest is not None and soonest.resume_at is not None:
-        yield ops.Enqueue(
-            Message(run_id),
-            max(0, soonest.resume_at - now),
-            key=f"wake:{soonest.correlation_id}:{soonest.resume_at}",
-        )
+    if soonest is None or soonest.resume_at is None:
+        return
+    if soonest.resume_at > now:
+        key = f"wake:{soonest.correlation_id}:{soonest.resume_at}"
+        yield ops.Enqueue(Message(run_id), soonest.resume_at - now, key=key)
+    else:
+        # It fell due meanwhile. Its own wake may have come and gone before the create was in the log, so this delivery
+        # sends one more.
+        yield ops.Enqueue(Message(run_id), rules.look_again_ms, key=f"late:{soonest.correlation_id}:{message_id}")

@@ -18,7 +18,7 @@ from stormctl.storm.events import AttemptLanded, AttemptStarted, StormEvent, Sto
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
 from stormctl.storm.run import AttemptRun, Lab
-from stormctl.storm.workers import Workers
+from stormctl.storm.workers import InProcess, Workers
 from stormctl.workloads.registry import workload
 from stormctl.worlds import World, open_world
 
@@ -94,7 +94,10 @@ class _Storm:
                     seed=plan.seed,
                     storage_scale=plan.storage_scale,
                 )
-            async with Workers(self._folder, plan.processes) as workers:
+            memory = any(cell.world == "memory" for cell in plan.cells)
+            async with (
+                InProcess(plan, self._folder, worlds) if memory else Workers(self._folder, plan.processes)
+            ) as workers:
                 labs = {cell: Lab(plan, cell, worlds[cell], self._folder) for cell in plan.cells}
                 deadline = time.monotonic() + plan.budget_ms / 1000
                 tasks = [
@@ -143,7 +146,7 @@ class _Storm:
             return
         await self._events.put(None)
 
-    async def _watch(self, workers: Workers) -> None:
+    async def _watch(self, workers: Workers | InProcess) -> None:
         try:
             await workers.watch()
         except StoreFailure as bad:

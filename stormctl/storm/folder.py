@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,17 @@ class StormFolder:
             raise StoreFailure(
                 f"{name} could not be written to {self.path}: {bad.strerror}", remedy="Make room on the disk."
             ) from None
+
+    @contextmanager
+    def journal(self, index: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+        """What a worker writes down about its deliveries: one row each, whole lines only."""
+        with (self.path / "workers" / f"{index}.ndjson").open("a", encoding="utf-8") as file:
+
+            def write(row: Mapping[str, Any]) -> None:
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+
+            yield write
 
     def work_rows(self) -> Iterator[Mapping[str, Any]]:
         """What the workers wrote down about their deliveries, one row each; a half-written last line is skipped."""

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from stormctl.engine.door import CALM
 from stormctl.runtime import ops
 from stormctl.runtime.ops import Requests
 from stormctl.worlds.base import World
+from stormctl.worlds.mint import now_ms
 
 
 class Interpreter:
-    """Answers the requests of deliveries with one world. ``counts`` is what they noted, by name."""
+    """Answers the requests of deliveries with one world. ``counts`` is what they noted, by name.
 
-    def __init__(self, world: World) -> None:
+    ``clock`` gives epoch milliseconds; tests give one that agrees with a virtual event loop.
+    """
+
+    def __init__(self, world: World, clock: Callable[[], int] = now_ms) -> None:
         self._world = world
+        self._clock = clock
         self.counts: Counter[str] = Counter()
 
     async def run(self, requests: Requests) -> Any:
@@ -47,7 +52,7 @@ class Interpreter:
             case ops.Enqueue(message, delay_ms, key):
                 await world.queue.send(message, delay_ms=delay_ms, key=key)
             case ops.Now():
-                return now_ms()
+                return self._clock()
             case ops.Draw("writer"):
                 return f"wrt_{secrets.token_hex(8)}"
             case ops.Draw(_):
@@ -66,8 +71,3 @@ async def together(coroutines: list[Any]) -> list[Any]:
         if isinstance(result, BaseException):
             raise result
     return results
-
-
-def now_ms() -> int:
-    """The machine's time in epoch milliseconds."""
-    return time.time_ns() // 1_000_000

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from stormctl.history import kinds
-from stormctl.storm.interpreter import now_ms, together
+from stormctl.storm.interpreter import together
 from stormctl.workloads import base as acts
 from stormctl.worlds.base import NO_PAYLOAD, Appended, AppendRequest, Message, World
+from stormctl.worlds.mint import now_ms
 
 
 class Pump:
     """Drives one run. ``ended`` is set by whoever watches the run's status."""
 
-    def __init__(self, world: World, run_id: str, seed: int, poll_ms: float) -> None:
+    def __init__(self, world: World, run_id: str, seed: int, poll_ms: float, clock: Callable[[], int] = now_ms) -> None:
         self._world = world
         self._run_id = run_id
         self._random = random.Random(seed)
         self._poll = poll_ms / 1000
+        self._clock = clock
         self.ended = asyncio.Event()
 
     async def run(self, driver: Generator[acts.Act, Any, None]) -> None:
@@ -44,7 +46,7 @@ class Pump:
             case acts.Uniform():
                 return self._random.random()
             case acts.Now():
-                return now_ms()
+                return self._clock()
             case acts.RunEnded():
                 return self.ended.is_set()
             case acts.WaitForHook(token, timeout_ms):

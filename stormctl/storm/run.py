@@ -18,13 +18,13 @@ from stormctl.readers.evidence import missing_from
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.classify import Judgement, flags, judge, judge_stuck, pressure_row
 from stormctl.storm.folder import StormFolder
-from stormctl.storm.interpreter import now_ms
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan
 from stormctl.storm.pump import Pump
 from stormctl.workloads.base import Pressure, scaled
 from stormctl.workloads.registry import workload
 from stormctl.worlds import AppendRequest, Message, Refused, World, read_audit
+from stormctl.worlds.mint import now_ms
 
 STATUS_POLL_MS = 1_000.0
 HOOK_POLL_MS = 250.0

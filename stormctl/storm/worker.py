@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import json
 import os
 import signal
 import sys
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from stormctl.engine.generations import generation
 from stormctl.runtime.delivery import Delivery, deliver
@@ -29,9 +29,12 @@ from stormctl.storm.plan import Plan, load_plan
 from stormctl.workloads.base import Workload
 from stormctl.workloads.registry import workload
 from stormctl.worlds import Claimed, World, open_world
+from stormctl.worlds.mint import now_ms
 
 #: how many messages one worker has in hand at most; most of them sleep in a step
 MAX_IN_HAND = 128
+#: how many messages a worker takes from one queue before it looks at the next
+AT_ONCE = 8
 #: how many deliveries of one run one worker replays at once (upstream's harness sets 10)
 REPLAY_CONCURRENCY = 10
 #: how often one message is delivered at most (upstream's queue gives up then too)
@@ -42,25 +45,30 @@ _PR_SET_PDEATHSIG = 1
 
 
 class CellWorker:
-    """One cell's share of a worker."""
+    """One cell's share of a worker. ``journal`` is told of every delivery that ended."""
 
-    def __init__(self, cell: Cell, world: World, rules: Rules, code: Workload, journal: TextIO) -> None:
-        self.cell = cell
+    def __init__(
+        self,
+        world: World,
+        rules: Rules,
+        code: Workload,
+        journal: Callable[[Mapping[str, Any]], None],
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
         self.world = world
         self._rules = rules
         self._code = code
         self._journal = journal
+        self._clock = clock
         self._by_run: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(REPLAY_CONCURRENCY))
 
     async def handle(self, claimed: Claimed) -> None:
         """Deliver one message and acknowledge it. A delivery that fails for a fault of ours gives its message back."""
-        interpreter = Interpreter(self.world)
+        interpreter = Interpreter(self.world, self._clock)
         flow = claimed.message.step_id is None
         try:
             async with self._by_run[claimed.message.run_id] if flow else contextlib.nullcontext():
                 delivery: Delivery = await interpreter.run(deliver(claimed, self._code, self._rules))
-        except asyncio.CancelledError:
-            raise
         except Exception as bad:
             sys.stderr.write(f"delivery of {claimed.message.run_id} failed: {type(bad).__name__}: {bad}\n")
             sys.stderr.flush()
@@ -68,57 +76,67 @@ class CellWorker:
                 await self.world.queue.release(claimed, delay_ms=50.0 * claimed.attempt)
             return
         await self.world.queue.ack(claimed)
-        row = {
-            "run": claimed.message.run_id,
-            "ending": str(delivery.ending),
-            "deliveries": 1,
-            "passes": delivery.passes,
-            "restarts": delivery.restarts,
-            "divergences": interpreter.counts["divergence"],
-        }
-        self._journal.write(json.dumps(row) + "\n")
-        self._journal.flush()
+        self._journal(
+            {
+                "run": claimed.message.run_id,
+                "ending": str(delivery.ending),
+                "deliveries": 1,
+                "passes": delivery.passes,
+                "restarts": delivery.restarts,
+                "divergences": interpreter.counts["divergence"],
+            }
+        )
+
+
+async def serve(cells: Sequence[CellWorker]) -> None:
+    """Take messages from the cells' queues and deliver them, until cancelled."""
+    in_hand: set[asyncio.Task[None]] = set()
+    pause = POLL_SECONDS
+    try:
+        while True:
+            taken = 0
+            for cell in cells:
+                room = MAX_IN_HAND - len(in_hand)
+                for claimed in await cell.world.queue.receive(min(room, AT_ONCE)) if room > 0 else ():
+                    task = asyncio.create_task(cell.handle(claimed))
+                    in_hand.add(task)
+                    task.add_done_callback(in_hand.discard)
+                    taken += 1
+            pause = POLL_SECONDS if taken else min(pause * 1.5, LONGEST_POLL_SECONDS)
+            await asyncio.sleep(pause)
+    finally:
+        for task in in_hand:
+            task.cancel()
+        await asyncio.gather(*in_hand, return_exceptions=True)
+
+
+def cell_worker(plan: Plan, cell: Cell, world: World, journal: Callable[[Mapping[str, Any]], None]) -> CellWorker:
+    """The worker of one cell, by the plan's scales."""
+    rules = Rules(generation=generation(cell.generation)).scaled(plan.time_scale)
+    return CellWorker(world, rules, workload(cell.scenario), journal)
 
 
 async def work(folder: StormFolder, index: int) -> None:
-    """Serve every cell of the storm until cancelled."""
+    """Serve every cell of the storm until cancelled: a worker process's whole life."""
     plan = load_plan(folder.path / "plan.yaml")
-    with (folder.path / "workers" / f"{index}.ndjson").open("a", encoding="utf-8") as journal:
-        cells = [_join(folder, plan, cell, index, journal) for cell in plan.cells]
-        in_hand: set[asyncio.Task[None]] = set()
-        pause = POLL_SECONDS
-        try:
-            while True:
-                taken = 0
-                for cell in cells:
-                    room = MAX_IN_HAND - len(in_hand)
-                    for claimed in await cell.world.queue.receive(min(room, 8)) if room > 0 else ():
-                        task = asyncio.create_task(cell.handle(claimed))
-                        in_hand.add(task)
-                        task.add_done_callback(in_hand.discard)
-                        taken += 1
-                pause = POLL_SECONDS if taken else min(pause * 1.5, LONGEST_POLL_SECONDS)
-                await asyncio.sleep(pause)
-        finally:
-            for task in in_hand:
-                task.cancel()
-            await asyncio.gather(*in_hand, return_exceptions=True)
-            for cell in cells:
-                await cell.world.close()
-
-
-def _join(folder: StormFolder, plan: Plan, cell: Cell, index: int, journal: TextIO) -> CellWorker:
-    world = open_world(
-        cell.world,
-        folder.store(cell),
-        cell.condition,
-        role="worker",
-        worker=f"worker-{index}",
-        seed=plan.seed,
-        storage_scale=plan.storage_scale,
-    )
-    rules = Rules(generation=generation(cell.generation)).scaled(plan.time_scale)
-    return CellWorker(cell, world, rules, workload(cell.scenario), journal)
+    worlds = {
+        cell: open_world(
+            cell.world,
+            folder.store(cell),
+            cell.condition,
+            role="worker",
+            worker=f"worker-{index}",
+            seed=plan.seed,
+            storage_scale=plan.storage_scale,
+        )
+        for cell in plan.cells
+    }
+    try:
+        with folder.journal(index) as journal:
+            await serve([cell_worker(plan, cell, world, journal) for cell, world in worlds.items()])
+    finally:
+        for world in worlds.values():
+            await world.close()
 
 
 def main(folder: Path, index: int) -> None:

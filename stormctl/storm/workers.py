@@ -5,17 +5,50 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from stormctl.errors import StoreFailure
+from stormctl.storm.attempt import Cell
 from stormctl.storm.folder import StormFolder
+from stormctl.storm.plan import Plan
+from stormctl.storm.worker import cell_worker, serve
+from stormctl.worlds import World
 
 #: how long a worker may take to end after it was asked to
 GRACE_SECONDS = 3.0
 
 
+class InProcess:
+    """Workers of a store that lives in one process: the driver serves it itself."""
+
+    def __init__(self, plan: Plan, folder: StormFolder, worlds: Mapping[Cell, World]) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._worlds = worlds
+        self._serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> InProcess:
+        self._serving = asyncio.create_task(self._serve())
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
+
+    async def watch(self) -> None:
+        """Wait for the serving to end before its time, which is a fault of ours."""
+        assert self._serving is not None
+        await asyncio.shield(self._serving)
+
+    async def _serve(self) -> None:
+        with self._folder.journal(0) as journal:
+            await serve([cell_worker(self._plan, cell, world, journal) for cell, world in self._worlds.items()])
+
+
 class Workers:
-    """An async context that starts so many workers and ends them, whatever happened."""
+    """An async context that starts so many worker processes and ends them, whatever happened."""
 
     def __init__(self, folder: StormFolder, count: int) -> None:
         self._folder = folder

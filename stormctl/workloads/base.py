@@ -19,7 +19,7 @@ from stormctl.history import EventLog
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Let ``ms`` pass (before time_scale). Replies None."""
+    """Let ``ms`` pass. A run is given scaled inputs, so these are real milliseconds. Replies None."""
 
     ms: float
 

@@ -1,6 +1,12 @@
-"""Event-log stores: the append pipeline, the conditions, and the stores that interpret them."""
+"""Event-log stores: the append pipeline, the conditions, and the stores that interpret them.
 
-from stormctl.worlds.audit import read_audit
+What opens a store is imported when it is first asked for, so that naming a condition costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from stormctl.worlds.base import (
     NO_PAYLOAD,
     Appended,
@@ -17,7 +23,10 @@ from stormctl.worlds.base import (
 )
 from stormctl.worlds.condition import CONDITIONS, MAIN, SEQ_FINAL, Condition, Point
 from stormctl.worlds.conditions import condition_named
-from stormctl.worlds.open import WORLDS, open_world
+
+if TYPE_CHECKING:
+    from stormctl.worlds.audit import read_audit
+    from stormctl.worlds.open import WORLDS, open_world
 
 __all__ = [
     "CONDITIONS",
@@ -42,3 +51,15 @@ __all__ = [
     "open_world",
     "read_audit",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("WORLDS", "open_world"):
+        from stormctl.worlds import open as opening
+
+        return getattr(opening, name)
+    if name == "read_audit":
+        from stormctl.worlds.audit import read_audit
+
+        return read_audit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -39,15 +39,17 @@ from stormctl.worlds.store_ops import (
     ConfirmLock,
     Delay,
     Mint,
+    OweRepair,
     ReleaseLock,
     StoreOp,
     TakeLock,
+    TakeOwed,
 )
 from stormctl.worlds.trace import Trace
 
 _Generator = Generator[StoreOp, Any, Appended | Refused]
 _ON_LOOP = (At, Delay, TakeLock, ReleaseLock, AbandonLock)
-_NO_IO = (Clock, Mint)
+_NO_IO = (Clock, Mint, OweRepair, TakeOwed)
 
 RETRY_S = 0.008
 """How long a writer waits before it looks at a taken lock again."""

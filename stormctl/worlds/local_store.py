@@ -30,8 +30,10 @@ from stormctl.worlds.store_ops import (
     DropEntity,
     DropRun,
     HasClaim,
+    Intent,
     Mark,
     Mint,
+    OweRepair,
     Publish,
     PutEntity,
     PutRun,
@@ -42,6 +44,7 @@ from stormctl.worlds.store_ops import (
     ReleaseToken,
     StoreOp,
     Tail,
+    TakeOwed,
     TokenOwner,
     WriteTail,
     fenced_by_type,
@@ -59,9 +62,12 @@ class LocalStore:
         self.layout = Layout(folder)
         self.minter = minter
         self.logs = RunLogs(files, self.layout, dense=condition.dense)
+        self._owed: dict[str, tuple[Intent, ...]] = {}
         self._do: dict[type[Any], Callable[[Any], Any]] = {
             Clock: lambda op: minter.clock(),
             Mint: lambda op: minter.mint(op.ms, monotonic=op.monotonic),
+            OweRepair: self._owe,
+            TakeOwed: lambda op: self._owed.pop(op.run_id, ()),
             ReadRun: lambda op: self.read_run(op.run_id),
             PutRun: self._put_run,
             DropRun: lambda op: files.remove(self.layout.run(op.run_id)),
@@ -105,6 +111,9 @@ class LocalStore:
         if owner is None or self.read_entity(Kind.HOOK, owner.run_id, owner.hook_id) is None:
             return None
         return HookRow(owner.run_id, owner.hook_id, token)
+
+    def _owe(self, op: OweRepair) -> None:
+        self._owed[op.run_id] = (*self._owed.get(op.run_id, ()), op.intent)
 
     def _put_run(self, op: PutRun) -> None:
         self.files.replace(self.layout.run(op.row.run_id), shapes.run_bytes(op.row, SPEC), self.minter.nonce())
@@ -159,16 +168,24 @@ class LocalStore:
     def _publish(self, op: Publish) -> bool:
         run_id = op.events[0].run_id
         self.files.append(self.layout.journal(run_id), shapes.journal_bytes(op.events, op.mark))
-        for index, event in enumerate(op.events):
-            path = self.layout.event(run_id, event.event_id or "")
-            if not self.files.publish(path, shapes.event_bytes(event), self.minter.nonce()):
-                if index:
-                    raise StoreFailure(
-                        f"the event {event.event_id} of {run_id} exists already",
-                        remedy="Something else writes into this store: give stormctl a folder of its own.",
-                    )
-                return False
-            self.logs.note(event)
+        staged: list[tuple[str, str]] = []
+        try:
+            for event in op.events:
+                path = self.layout.event(run_id, event.event_id or "")
+                staged.append((f"{path}.tmp.{self.minter.nonce()}", path))
+                self.files.write_new(staged[-1][0], shapes.event_bytes(event))
+            # What can fill a disk is done: from here on each event appears at once and whole.
+            for event, (temp, path) in zip(op.events, staged, strict=True):
+                try:
+                    self.files.link(temp, path)
+                except FileExistsError:
+                    if event is op.events[0]:
+                        return False
+                    raise
+                self.logs.note(event)
+        finally:
+            for temp, _ in staged:
+                self.files.discard(temp)
         return True
 
     def _read_tail(self, op: ReadTail) -> Tail:

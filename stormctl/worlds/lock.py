@@ -23,7 +23,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -76,6 +75,7 @@ class AppendLocks:
         self._nonce = nonce
         self._wall = wall
         self._free: list[tuple[str, int]] = []
+        self._given_up: set[str] = set()
 
     def try_take(self, path: str, intent: Intent) -> Held | None:
         """The lock, when it is free or can be broken; None while somebody holds it."""
@@ -125,11 +125,11 @@ class AppendLocks:
                     return
         except (OSError, StoreFailure):
             pass
-        self._forget(held.holder, held.fd)
+        self.abandon(held)
 
     def abandon(self, held: Held) -> None:
         """Leave the lock to be broken, with its intent. Never raises."""
-        self._forget(held.holder, held.fd)
+        self._forget(held.holder, held.fd, held.nonce)
 
     def close(self) -> None:
         """Remove the holder files that are not in use."""
@@ -172,7 +172,7 @@ class AppendLocks:
             return _Seen("unreadable", modified, {}, ())
 
     def _is_stale(self, seen: _Seen) -> bool:
-        return self._wall() - seen.modified > self._stale or is_dead(seen.owner)
+        return self._wall() - seen.modified > self._stale or seen.nonce in self._given_up or is_dead(seen.owner)
 
     def _usurp(self, holder: str, path: str, seen: _Seen) -> bool:
         """Step into the place of the stale lock of one generation; False when another did or its owner came back."""
@@ -190,8 +190,11 @@ class AppendLocks:
         self._files.rename(claim, path)
         return True
 
-    def _forget(self, holder: str, fd: int) -> None:
-        with suppress(OSError):  # else it goes stale by itself
+    def _forget(self, holder: str, fd: int, nonce: str | None = None) -> None:
+        try:
             self._files.age(fd, 0)
+        except OSError:
+            if nonce is not None:  # this process knows; for the others the lock goes stale by itself
+                self._given_up.add(nonce)
         os.close(fd)
         self._files.discard(holder)

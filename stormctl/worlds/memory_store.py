@@ -34,6 +34,7 @@ from stormctl.worlds.store_ops import (
     Mark,
     Mint,
     Once,
+    OweRepair,
     Publish,
     PutEntity,
     PutRun,
@@ -46,6 +47,7 @@ from stormctl.worlds.store_ops import (
     StoreOp,
     Tail,
     TakeLock,
+    TakeOwed,
     TokenOwner,
     WriteTail,
 )
@@ -78,6 +80,8 @@ class MemoryStore:
             ConfirmLock: lambda op: None,
             ReleaseLock: lambda op: self.held.pop(op.run_id, None),
             AbandonLock: self._abandon,
+            OweRepair: self._owe,
+            TakeOwed: lambda op: self.abandoned.pop(op.run_id, ()),
             ReadRun: lambda op: self.runs.get(op.run_id),
             PutRun: lambda op: self.runs.__setitem__(op.row.run_id, op.row),
             DropRun: lambda op: self.runs.pop(op.run_id, None),
@@ -122,6 +126,9 @@ class MemoryStore:
     def _abandon(self, op: AbandonLock) -> None:
         intent = self.held.pop(op.run_id)
         self.abandoned[op.run_id] = (*self.abandoned.get(op.run_id, ()), intent)
+
+    def _owe(self, op: OweRepair) -> None:
+        self.abandoned[op.run_id] = (*self.abandoned.get(op.run_id, ()), op.intent)
 
     def _drop_entities(self, op: DropEntities) -> None:
         for key in [key for key in self.entities if key[1] == op.run_id and key[0] in (Kind.WAIT, Kind.HOOK)]:

@@ -39,6 +39,7 @@ from stormctl.worlds.store_ops import (
     Mark,
     Mint,
     Once,
+    OweRepair,
     Publish,
     PutEntity,
     PutRun,
@@ -50,6 +51,7 @@ from stormctl.worlds.store_ops import (
     StoreOp,
     Tail,
     TakeLock,
+    TakeOwed,
     TokenOwner,
     WriteTail,
 )
@@ -70,6 +72,7 @@ class _Work:
     planned: list[Event] = field(default_factory=list)
     tail: Tail | None = None
     mark: Mark = UNFENCED
+    left: tuple[Intent, ...] = ()
     published: tuple[Event, ...] = ()
 
     @property
@@ -98,12 +101,10 @@ def append(request: AppendRequest, condition: Condition) -> Generator[StoreOp, A
     else:
         yield Delay(_is_create(request))
     yield At(Point.LOCK)
-    left: tuple[Intent, ...] = ()
-    if locked:
-        left = yield TakeLock(run_id, Intent.of(request))
+    work.left = (yield TakeLock(run_id, Intent.of(request))) if locked else (yield TakeOwed(run_id))
     try:
-        if left:
-            yield from _recover(work, left)
+        if work.left:
+            yield from _recover(work)
         answer = yield from _decide(work)
         yield At(Point.UNLOCK)
     except GeneratorExit:
@@ -119,10 +120,10 @@ def append(request: AppendRequest, condition: Condition) -> Generator[StoreOp, A
     return answer
 
 
-def _recover(work: _Work, left: tuple[Intent, ...]) -> Steps:
-    """The lock was broken: put the rows right, and derive the tail anew and keep it, whatever this append becomes."""
+def _recover(work: _Work) -> Steps:
+    """Somebody failed here before: mend the rows, derive the tail anew and keep it, whatever this append becomes."""
     run_id = work.request.run_id
-    for intent in left:
+    for intent in work.left:
         yield from repair(run_id, intent)
     if work.keeps_tail:
         work.tail = yield ReadTail(run_id, rescan=True)
@@ -352,7 +353,8 @@ def _give_up(work: _Work) -> Steps:
     if work.condition.lock is Lock.RUN:
         yield AbandonLock(work.request.run_id)
         return
-    try:
-        yield from repair(work.request.run_id, Intent.of(work.request))
-    except StoreFailure:
-        return  # the store is still failing; what stays behind is a row without an event, as after a crash
+    for intent in (*work.left, Intent.of(work.request)):
+        try:
+            yield from repair(work.request.run_id, intent)
+        except StoreFailure:  # the store is still failing
+            yield OweRepair(work.request.run_id, intent)

@@ -2,8 +2,8 @@
 
 A row is what the log says of one entity, kept so that an append need not read the log. It is a pure function of the
 events: :func:`evolve` and :func:`evolve_run` take it one event further, and folding them over a log rebuilds it,
-which is how a store repairs what a killed or failing writer left behind. (Only its times can be some milliseconds earlier than
-the event's, where the event gets its time after the row is written.)
+which is how a store repairs what a killed or failing writer left behind. (Only its times can be some milliseconds
+earlier than the event's, where the event gets its time after the row is written.)
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ _ASIDE = "stormctl"
 _ENVELOPE = frozenset(
     {"eventType", "specVersion", "correlationId", "eventData", "runId", "eventId", "createdAt", "seq"}
 )
+_FIELDS = frozenset({"stepName", "token", "resumeAt"})
 _DEPLOYMENT = "stormctl"
 
 dump = msgspec.json.Encoder().encode
@@ -61,7 +62,7 @@ def event_bytes(event: Event) -> bytes:
     key = PAYLOAD_KEY.get(event.type, _OTHER_PAYLOAD)
     aside: dict[str, Any] = {}
     for name, value in event.data.items():
-        if name in data or (name == key and event.payload is not None) or name == _ASIDE:
+        if name in _FIELDS or (name == key and event.payload is not None) or name == _ASIDE:
             aside[name] = value
         elif name == "retryAfter" and isinstance(value, int):
             data[name] = iso(value)

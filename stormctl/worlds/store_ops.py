@@ -136,6 +136,21 @@ class AbandonLock:
     run_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class OweRepair:
+    """Without a lock, a repair failed too: remember the intent in this process until the store works again."""
+
+    run_id: str
+    intent: Intent
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOwed:
+    """Replies the intents whose repair this process owes the run (usually none), and forgets them."""
+
+    run_id: str
+
+
 # -- rows, claims, tokens -------------------------------------------------------------------------------------------
 
 
@@ -276,6 +291,8 @@ StoreOp = (
     | ConfirmLock
     | ReleaseLock
     | AbandonLock
+    | OweRepair
+    | TakeOwed
     | ReadRun
     | PutRun
     | DropRun

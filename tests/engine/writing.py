@@ -1,7 +1,7 @@
 """A well-behaved store and its one writer, to make logs that a correct engine must read.
 
-Decisions are written by the pass that wanted them and by nobody else; facts (outcomes of steps, ends of waits, payloads)
-come in any order that the lifecycle permits, also between two creates of one pass.
+Decisions are written by the pass that wanted them and by nobody else; facts (outcomes of steps, ends of waits,
+payloads) come in any order that the lifecycle permits, also between two creates of one pass.
 """
 
 from __future__ import annotations

@@ -105,6 +105,7 @@ class Writer:
 
     def __init__(self, store: MemoryStore, request: AppendRequest) -> None:
         self._store = store
+        self.run_id = request.run_id
         self._generator: Generator[StoreOp, Any, Appended | Refused] = append(request, store.condition)
         self._next: StoreOp | None = next(self._generator)
         self.answer: Appended | Refused | None = None
@@ -162,11 +163,29 @@ def interleavings(
         yield tuple(taken), store, [answer for answer in answers if answer is not None]
 
 
+def some_interleavings(
+    condition: Condition, before: list[AppendRequest], requests: list[AppendRequest], count: int
+) -> Iterator[MemoryStore]:
+    """The store after the writers took their turns in a random order, for that many seeds."""
+    for seed in range(count):
+        random = Random(seed)
+        store = MemoryStore(condition, Minter(FakeClock(), Random(3)))
+        for request in before:
+            writer = Writer(store, request)
+            while not writer.done:
+                assert writer.step()
+        writers = [Writer(store, request) for request in requests]
+        while able := [writer for writer in writers if not writer.done and _can_move(store, writer)]:
+            random.choice(able).step()
+        assert all(writer.done for writer in writers)
+        yield store
+
+
 def _can_move(store: MemoryStore, writer: Writer) -> bool:
-    return not (writer.point is Point.LOCK and bool(store.held))
+    return not (writer.point is Point.LOCK and writer.run_id in store.held)
 
 
-# -- a failing disk -----------------------------------------------------------------------------------------------------
+# -- a failing disk ---
 
 
 class FailingFiles(Files):

@@ -28,7 +28,9 @@ FIVE = [
 
 
 def create(number: int, writer: str, count: int, cursor: str | None = None) -> AppendRequest:
-    return want("step_created", corr("step", 100 + number), name="s", payload=1, writer=writer, count=count, cursor=cursor)
+    return want(
+        "step_created", corr("step", 100 + number), name="s", payload=1, writer=writer, count=count, cursor=cursor
+    )
 
 
 RECEIPT = want("hook_received", HOOK, token="t", payload=2)
@@ -89,7 +91,14 @@ class TestTheVectors:
         assert run_vectors(world_of(SNAPSHOT_CREDIT), same) == [6, 7, 8]
 
     def test_of_the_tail_fence_which_a_receipt_moves(self, world_of) -> None:  # type: ignore[no-untyped-def]
-        requests = [create(1, "A", 5), create(2, "A", 5), create(3, "B", 5), RECEIPT, create(4, "B", 7), create(5, "B", 8)]
+        requests = [
+            create(1, "A", 5),
+            create(2, "A", 5),
+            create(3, "B", 5),
+            RECEIPT,
+            create(4, "B", 7),
+            create(5, "B", 8),
+        ]
         assert run_vectors(world_of(TAIL_FENCE), requests) == [6, 7, None, 8, None, 9]
 
     def test_a_refused_decision_leaves_nothing_behind(self, world_of) -> None:  # type: ignore[no-untyped-def]

@@ -78,8 +78,12 @@ def test_fence_and_credit_survive_a_kill_between_publication_and_counter(tmp_pat
         kill_at(tmp_path, "step_created", Point.COUNTER)  # seq 5, fenced, credit (dying, 4)
         answers = []
         for writer, count in (("B", 4), ("dying", 4), ("B", 5), ("B", 6)):
-            step = want("step_created", STEP_2 if writer == "dying" else WAIT.replace("wait", "step"), name="s", payload=1)
-            answer = await world.append(want(step.type, step.correlation_id, name="s", payload=1, writer=writer, count=count))
+            step = want(
+                "step_created", STEP_2 if writer == "dying" else WAIT.replace("wait", "step"), name="s", payload=1
+            )
+            answer = await world.append(
+                want(step.type, step.correlation_id, name="s", payload=1, writer=writer, count=count)
+            )
             answers.append("admitted" if isinstance(answer, Appended) else str(answer.refusal))
         assert dense((await world.load(RUN)).events)
         await world.close()

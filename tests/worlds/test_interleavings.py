@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from tests.worlds.making import (
     joined,
     local,
     make_run,
+    some_interleavings,
     types,
     want,
 )
@@ -70,7 +72,7 @@ def sane(events: tuple[Event, ...]) -> None:
     assert [event.position for event in events] == list(range(1, len(events) + 1))
     found = [event.event_id or "" for event in events]
     assert found == sorted(set(found))
-    assert all(before.created_at < after.created_at for before, after in zip(events, events[1:], strict=False))  # type: ignore[operator]
+    assert all(before.created_at < after.created_at for before, after in pairwise(events))  # type: ignore[operator]
     created = Counter(event.correlation_id for event in events if event.type in kinds.CREATES)
     assert not created or max(created.values()) == 1
     assert sum(event.is_terminal for event in events) <= 1
@@ -146,7 +148,7 @@ class TestATokenOfTwoRuns:
         before = [*make_run(), *make_run(OTHER_RUN)]
         one = want("hook_created", HOOK, token="t")
         other = want("hook_created", HOOK_2, token="t", run=OTHER_RUN)
-        for _, store, _ in interleavings(condition, before, [one, other]):
+        for store in some_interleavings(condition, before, [one, other], 300):
             last = [store.log(run).events()[-1].type for run in (RUN, OTHER_RUN)]
             assert sorted(last) == ["hook_conflict", "hook_created"]
 
@@ -155,7 +157,9 @@ class TestATokenOfTwoRuns:
 class TestInAFolder:
     """One process stops at a point, another appends meanwhile; both write the same step from the same prefix."""
 
-    def stop_at(self, folder: Path, condition: Condition, point: Point) -> tuple[list[Appended | Refused], tuple[Event, ...]]:
+    def stop_at(
+        self, folder: Path, condition: Condition, point: Point
+    ) -> tuple[list[Appended | Refused], tuple[Event, ...]]:
         async def go() -> tuple[list[Appended | Refused], tuple[Event, ...]]:
             there, go_on = asyncio.Event(), asyncio.Event()
             pausing = False

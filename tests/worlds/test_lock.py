@@ -126,9 +126,7 @@ class TestAHolderThatWasTooSlow:
         owner.release(held)
         assert not Path(path).exists()
 
-    def test_and_a_breaker_that_has_stepped_forward_never_both_believe_they_hold_it(
-        self, path: str
-    ) -> None:
+    def test_and_a_breaker_that_has_stepped_forward_never_both_believe_they_hold_it(self, path: str) -> None:
         owner = locks(path)
         held = take(owner, path)
         grow_old(held)

@@ -28,9 +28,7 @@ CREATE_STEP = want("step_created", STEP, name="step//x//work", payload=[1])
 CREATE_WAIT = want("wait_created", WAIT, resume_at=9_999_999_999_999)
 CREATE_HOOK = want("hook_created", HOOK, token="tok-1")
 LAZY = want("step_started", STEP, name="step//x//work", payload=[1], lazy=True)
-START, COMPLETE, FAIL, RETRY = (
-    want(f"step_{what}", STEP) for what in ("started", "completed", "failed", "retrying")
-)
+START, COMPLETE, FAIL, RETRY = (want(f"step_{what}", STEP) for what in ("started", "completed", "failed", "retrying"))
 ATTRIBUTE = want("attr_set", ATTR, data={"changes": [{"key": "phase", "value": "two"}]})
 
 ATTEMPTS: dict[str, AppendRequest] = {
@@ -96,8 +94,10 @@ step pending            | step_created step_started_lazy | conflict
 step pending            | step_started step_completed step_failed step_retrying | appended
 step running            | step_created step_started_lazy | conflict
 step running            | step_started step_completed step_failed step_retrying | appended
-step completed          | step_created step_started_lazy step_started step_completed step_failed step_retrying | conflict
-step failed             | step_created step_started_lazy step_started step_completed step_failed step_retrying | conflict
+step completed          | step_created step_started_lazy step_started | conflict
+step completed          | step_completed step_failed step_retrying | conflict
+step failed             | step_created step_started_lazy step_started | conflict
+step failed             | step_completed step_failed step_retrying | conflict
 wait missing            | wait_completed                 | not-found
 wait waiting            | wait_created                   | conflict
 wait waiting            | wait_completed                 | appended
