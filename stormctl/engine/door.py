@@ -7,7 +7,7 @@ engine through these types and do not know which. A field that an engine cannot 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
@@ -112,7 +112,8 @@ class Pass:
 
     ``prefix`` is the number of events offered. ``draws`` is the whole table by rank, consumed draws included.
     ``pending`` is in draw order. ``parked`` are 0-based indices of events set aside; ``consumed`` is how many events
-    the walk passed. ``duration_ms`` is virtual time.
+    the walk passed, ``drawn_at_end`` how many ids had been drawn when it first met the end of the prefix.
+    ``duration_ms`` is virtual time.
     """
 
     prefix: int
@@ -124,6 +125,8 @@ class Pass:
     error: str | None = None
     parked: tuple[int, ...] | None = None
     consumed: int | None = None
+    #: how the pass came about, not what it found: a retained session meets the end at other moments
+    drawn_at_end: int | None = field(default=None, compare=False)
     duration_ms: float | None = None
 
 
@@ -169,4 +172,11 @@ class Engine(Protocol):
 
     def open(self, log: EventLog) -> Session:
         """A retained session that has already read ``log``."""
+        ...
+
+    def binds_nothing_new(self, before: Pass, event: Event) -> bool:
+        """Whether the pass over one more event, ``event``, must have the outcome and the draws of ``before``.
+
+        It spares a replay, and may always be False.
+        """
         ...

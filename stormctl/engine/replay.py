@@ -13,12 +13,25 @@ from stormctl.engine.prepared import HIDDEN, Prepared, prepare
 from stormctl.engine.promise import FULFILLED, Promise, close_tasks
 from stormctl.engine.workflow import Workflow
 from stormctl.history import Event, EventLog, ids
-from stormctl.history.kinds import ATTR, HOOK, STEP, WAIT
+from stormctl.history.kinds import (
+    ATTR,
+    HOOK,
+    RUN_STARTED,
+    STEP,
+    STEP_CREATED,
+    STEP_RETRYING,
+    STEP_STARTED,
+    WAIT,
+    WAIT_CREATED,
+)
 
 #: how many uncreated steps, in draw order, the runtime creates together with their start and runs inline
 INLINE_STEPS = 3
 #: no real pass comes near: a 25,000-event log needs about 100,000 timers
 MAX_TIMERS = 2_000_000
+
+#: events that tell the workflow nothing: they mark a step or a wait that it asked for
+_MARKS = frozenset({STEP_CREATED, STEP_STARTED, STEP_RETRYING, WAIT_CREATED})
 
 Body = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 
@@ -77,8 +90,14 @@ class _Replay:
             error=error,
             parked=tuple(index for index, _ in walk.parked),
             consumed=walk.index,
+            drawn_at_end=walk.drawn_at_end,
             duration_ms=duration,
         )
+
+
+def _names(event: Event) -> tuple[str | None, ...]:
+    """The names under which a workflow may have called the step of an event."""
+    return event.name, event.short_name
 
 
 def _pending(items: dict[str, Item]) -> Iterator[Pending]:
@@ -124,6 +143,7 @@ class ReplayEngine:
         self.generation = generation
         self._body = body
         self._input = input
+        self._last: tuple[EventLog, list[Prepared], Bodies] | None = None
 
     def passes(
         self,
@@ -134,11 +154,9 @@ class ReplayEngine:
         perturbation: Perturbation | None = None,
     ) -> Iterator[Pass]:
         """One cold replay per prefix length, in the order asked."""
-        prepared = prepare(log)
-        for index in hidden:
-            if 0 <= index < len(prepared):
-                prepared[index] = HIDDEN
-        bodies = Bodies(log.base)
+        prepared, bodies = self._ready(log)
+        if hidden:
+            prepared = [HIDDEN if index in hidden else event for index, event in enumerate(prepared)]
         for length in prefixes:
             events = prepared[:length]
             while events and events[-1] is HIDDEN:
@@ -152,6 +170,33 @@ class ReplayEngine:
     def open(self, log: EventLog, perturbation: Perturbation | None = None) -> RetainedSession:
         """A session that has read the log; ``first`` is its pass."""
         return RetainedSession(self._replay(log, Bodies(log.base), perturbation), log)
+
+    def _ready(self, log: EventLog) -> tuple[list[Prepared], Bodies]:
+        """The log made ready, kept for the next call: a sweep asks for one prefix after another of the same log."""
+        if self._last is None or self._last[0] is not log:
+            self._last = (log, prepare(log), Bodies(log.base))
+        return self._last[1], self._last[2]
+
+    def binds_nothing_new(self, before: Pass, event: Event) -> bool:
+        """True for an event that marks something as created, started or retried which had been asked for in time.
+
+        In time is when the walk first met the end of the shorter log: it then consumes the event at that moment and
+        meets its new end at once, and nothing of it reaches user code. An event of something drawn later would hold
+        the walk up, and with it the look-out for an idle turn.
+        """
+        if before.outcome is not Outcome.SUSPENDED or before.consumed != before.prefix or before.parked:
+            return False
+        if before.drawn_at_end is None:
+            return False
+        prepared = Prepared(event)
+        if prepared.structural or event.type == RUN_STARTED:
+            return True
+        return event.type in _MARKS and any(
+            item.rank < before.drawn_at_end
+            and item.correlation_id == event.correlation_id
+            and (item.kind == WAIT or item.name in _names(event))
+            for item in before.pending
+        )
 
     def _replay(self, log: EventLog, bodies: Bodies, perturbation: Perturbation | None) -> _Replay:
         return _Replay(self._body, self._input, self.generation, log.run_id, bodies, perturbation or CALM)

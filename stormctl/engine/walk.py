@@ -31,6 +31,7 @@ class Walk:
         "_seen",
         "_ticking",
         "consumed_waits",
+        "drawn_at_end",
         "events",
         "index",
         "parked",
@@ -43,6 +44,8 @@ class Walk:
         #: (index, event) set aside, oldest first
         self.parked: list[tuple[int, Prepared]] = []
         self.consumed_waits: set[str] = set()
+        #: how many ids had been drawn when the walk first met the end of what it was given
+        self.drawn_at_end: int | None = None
         self._seen: set[tuple[str, str]] = set()
         self._check = 0
         self._checking = False
@@ -51,6 +54,7 @@ class Walk:
     def append(self, events: list[Prepared]) -> None:
         """Give the walk more of the log, and offer it at the next tick."""
         self.events.extend(events)
+        self.drawn_at_end = None
         self._tick()
 
     def subscribed(self) -> None:
@@ -112,6 +116,8 @@ class Walk:
 
     def _end(self) -> None:
         context = self._context
+        if self.drawn_at_end is None:
+            self.drawn_at_end = len(context.draws)
         if any(consumer.suspends for consumer in context.consumers.values()):
             context.suspend_when_idle()
         if self.parked and self.events and self.events[-1].event.is_terminal and not self._checking:

@@ -93,21 +93,21 @@ def rebinding(
     """
     tally = _Tally()
     previous: Pass | None = None
-    for replay in engine.passes(log, lengths):
+    last = 0
+    for length, replay in _replays(log, engine, lengths):
         tally.prefixes += 1
-        name = log.name_of_prefix(replay.prefix)
+        name = log.name_of_prefix(length)
         if replay.divergence is not None and tally.divergence is None:
             tally.divergence = _first(log, name, replay.divergence)
         if tally.divergence is None and replay.outcome is not Outcome.DIVERGED:
             tally.clean_through = name
-        if previous is not None:
-            pair = (log.name_of_prefix(previous.prefix), name)
-            found = flips(previous, replay, pair, include_input_only=include_input_only)
+        if previous is not None and previous is not replay:
+            found = flips(previous, replay, (last, name), include_input_only=include_input_only)
             if found is None:
                 tally.blank = True
             else:
                 tally.flips.extend(found)
-        previous = replay
+        previous, last = replay, name
     return Rebinding(
         engine=engine.name,
         workload=workload or engine.workload or "",
@@ -117,6 +117,20 @@ def rebinding(
         divergence=tally.divergence,
         blank=tally.blank,
     )
+
+
+def _replays(log: EventLog, engine: Engine, lengths: Iterable[int]) -> Iterator[tuple[int, Pass]]:
+    """Each length with its pass: the one before again where the engine knows that the added event binds nothing.
+
+    About half of a storm's events are of that kind. A test holds the result equal to replaying every prefix.
+    """
+    before: Pass | None = None
+    reached = 0
+    for length in lengths:
+        if before is None or length != reached + 1 or not engine.binds_nothing_new(before, log[length - 1]):
+            before = next(iter(engine.passes(log, (length,))))
+        reached = length
+        yield length, before
 
 
 def flips(before: Pass, after: Pass, names: tuple[int, int], *, include_input_only: bool = False) -> list[Flip] | None:

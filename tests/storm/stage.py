@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from random import Random
 from typing import Any
@@ -13,9 +13,9 @@ from stormctl.history import AuditRecord, EventLog, RunRow, kinds
 from stormctl.runtime.rules import Rules
 from stormctl.storm.pump import Pump
 from stormctl.storm.worker import CellWorker, serve
-from stormctl.workloads.base import Pressure
+from stormctl.workloads.base import Pressure, Workload
 from stormctl.workloads.registry import workload
-from stormctl.worlds import AppendRequest, Message, condition_named
+from stormctl.worlds import AppendRequest, Message, Point, condition_named
 from stormctl.worlds.delay import PublishDelay
 from stormctl.worlds.memory import MemoryQueue, MemoryWorld
 from tests.storm.virtual import run_virtually
@@ -23,10 +23,36 @@ from tests.storm.virtual import run_virtually
 RUN = "wrun_01KE0000000000000000000000"
 
 
+OnPoint = Callable[[Point, AppendRequest], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """A slow store: at one point in ten (``often``) an append is held up, most often for ``median_ms``, lognormally."""
+
+    often: float = 0.1
+    median_ms: float = 200.0
+    sigma: float = 1.0
+    longest_ms: float = 2000.0
+
+    def at_points(self, seed: int) -> OnPoint:
+        """What holds appends up, by a seeded sequence of its own."""
+        random = Random(f"latency {seed}")
+
+        async def hold_up(_point: Point, _request: AppendRequest) -> None:
+            if random.random() < self.often:
+                drawn = self.median_ms * random.lognormvariate(0, self.sigma)
+                await asyncio.sleep(min(drawn, self.longest_ms) / 1000)
+
+        return hold_up
+
+
 @dataclass
 class Seen:
     """What is left of a run."""
 
+    code: Workload
+    input: Any
     row: RunRow | None
     log: EventLog
     pressure: Pressure
@@ -44,6 +70,7 @@ def storm(
     workers: int = 2,
     storage_scale: float = 1.0,
     cap_s: float = 240.0,
+    latency: Latency | None = None,
     **given: Any,
 ) -> Seen:
     """Run one attempt to its end or its cap and show what it left."""
@@ -53,9 +80,10 @@ def storm(
         input = replace(code.parse_input(given), token="t")
         found = condition_named(condition)
         delay = PublishDelay(seed=seed, scale=storage_scale)
-        world = MemoryWorld(found, clock=clock, random=Random(seed), delay=delay)
+        slow = None if latency is None else latency.at_points(seed)
+        world = MemoryWorld(found, clock=clock, random=Random(seed), delay=delay, on_point=slow)
         world.queue = MemoryQueue(clock)
-        seen = Seen(None, EventLog([]), Pressure(), world.audit)
+        seen = Seen(code, input, None, EventLog([]), Pressure(), world.audit)
         rules = Rules(generation=generation(gen))
         serving = [
             asyncio.create_task(serve([CellWorker(world, rules, code, seen.journal.append, clock)]))

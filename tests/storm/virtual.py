@@ -43,6 +43,6 @@ def run_virtually(main: Callable[[Callable[[], int]], Awaitable[Any]]) -> Any:
     """Run ``main(clock)`` to its end in virtual time."""
     loop = VirtualLoop()
     try:
-        return loop.run_until_complete(main(loop.clock))  # type: ignore[arg-type]
+        return loop.run_until_complete(main(loop.clock))
     finally:
         loop.close()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stormctl.engine.door import Divergence, Draw, Outcome, Pass, Perturbation, Session
 from stormctl.errors import UsageError
-from stormctl.history import EventLog
+from stormctl.history import Event, EventLog
 from stormctl.sweeps import PrefixRange, SweepPlan, Verdict, sweep_log
 from stormctl.sweeps.rebinding import Rebinding, rebinding
 from stormctl.testing import LogBuilder
@@ -47,6 +47,9 @@ class Scripted:
 
     def open(self, log: EventLog) -> Session:
         raise NotImplementedError
+
+    def binds_nothing_new(self, before: Pass, event: Event) -> bool:
+        return False
 
     def _divergence(self, log: EventLog, length: int) -> Divergence | None:
         text = self._diverges.get(length)
