@@ -6,6 +6,7 @@ is shown only for a fault of ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -54,3 +55,12 @@ class UnreadableInput(StormctlError):
 
 class StoreFailure(StormctlError):
     """The store could not be read or written (a full or failing disk, a lost server)."""
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """The remedy for an unknown word: the likeliest one that was meant, else all that are known."""
+    from difflib import get_close_matches  # only who mistypes pays for it
+
+    names = sorted(known)
+    close = get_close_matches(word, names, n=1)
+    return f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(names)}."

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
-from stormctl.errors import UsageError
+from stormctl.errors import UsageError, suggest
 
 
 def workload_name(name: str | None) -> str | None:
@@ -30,9 +29,7 @@ def profile_name(name: str) -> str:
 
 
 def _known(noun: str, name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    if name in names:
-        return name
-    close = get_close_matches(name, names, n=1)
-    hint = f"Did you mean {close[0]}? " if close else ""
-    raise UsageError(f"there is no {noun} {name!r}", remedy=f"{hint}The {noun}s are {', '.join(names)}.")
+    names = tuple(known)
+    if name not in names:
+        raise UsageError(f"there is no {noun} {name!r}", remedy=suggest(name, names))
+    return name

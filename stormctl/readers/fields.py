@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from stormctl import times
 from stormctl.readers.text import damaged
 
 T = TypeVar("T")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-#: The last millisecond that ISO 8601 can write with a four-digit year. Ids with later times exist.
-_LAST_ISO_MS = 253_402_300_799_999
 _MAX_INT = 1 << 63
 
 
 def iso_of(ms: int | None) -> str | int | None:
     """Epoch milliseconds as ``2026-11-30T15:43:37.943Z``; a time that no calendar can write stays a number."""
-    if ms is None or not 0 <= ms <= _LAST_ISO_MS:
+    if ms is None or not 0 <= ms <= times.LAST_ISO_MS:
         return ms
-    moment = _EPOCH + ms * _MILLISECOND
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+    return times.iso(ms)
 
 
 def ms_of(value: Any, where: str, key: str) -> int | None:
@@ -31,8 +26,7 @@ def ms_of(value: Any, where: str, key: str) -> int | None:
         return value
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value)
-            return (moment - _EPOCH) // _MILLISECOND
+            return times.ms_of(value)
         except (ValueError, TypeError):
             pass
     raise damaged(where, f"has no time in {key!r}: {shown(value)}")

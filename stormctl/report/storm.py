@@ -11,7 +11,11 @@ from stormctl.report.load import Artefact
 from stormctl.report.tables import comparison_table, duration_table, outcome_table, sweep_table
 
 #: Why a storm ended early.
-REASONS = {"budget": ", the launch budget ran out", "interrupted": ", interrupted"}
+REASONS = {
+    "budget": ", the launch budget ran out",
+    "interrupted": ", interrupted",
+    "failed": ", a store or worker failed",
+}
 
 
 def render_storm(artefact: Artefact, console: Console) -> None:

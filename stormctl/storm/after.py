@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from stormctl.readers import Unreadable
@@ -14,7 +14,7 @@ from stormctl.storm.plan import Plan
 from stormctl.sweeps import LogReport, Severity, SweepPlan, Verdict, sweep_paths, sweep_report
 
 
-def sweep_storm(plan: Plan, folder: StormFolder, attempts: list[Attempt]) -> Iterator[LogSwept]:
+def sweep_storm(plan: Plan, folder: StormFolder, attempts: list[Attempt]) -> Generator[LogSwept, None, None]:
     """Sweep the log of every landed attempt, write ``sweeps.json``, and yield what was found, log by log.
 
     The processes of the storm are gone by now, so all cores are used.

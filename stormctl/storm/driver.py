@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from stormctl.errors import StoreFailure
 from stormctl.storm.attempt import Cell
+from stormctl.storm.describe import calibration
 from stormctl.storm.events import AttemptLanded, AttemptStarted, StormEvent, StormFinished, StormStarted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
 from stormctl.storm.run import AttemptRun, Lab
 from stormctl.storm.workers import InProcess, Workers
-from stormctl.workloads.registry import workload
 from stormctl.worlds import World, open_world
 
 
@@ -36,38 +37,29 @@ def turns(plan: Plan) -> deque[Turn]:
     return deque(Turn(cell, number) for number in range(1, plan.attempts + 1) for cell in plan.cells)
 
 
-async def run_storm(plan: Plan, folder: StormFolder) -> AsyncIterator[StormEvent]:
+async def run_storm(plan: Plan, folder: StormFolder) -> AsyncGenerator[StormEvent, None]:
     """Run every attempt of the plan and yield what happens.
 
     No attempt is started after the launch budget; those in flight always land. StoreFailure when a store or a worker
-    fails: what landed before is kept.
+    fails, StoreBusy or StoreForeign when a store cannot be had: what landed before is kept. Whoever stops early closes
+    the generator (``contextlib.aclosing``), which ends the workers.
     """
     began = time.monotonic()
     yield StormStarted(
-        plan.name, plan.seed, folder.path, dict.fromkeys(plan.cells, plan.attempts), tuple(plan_warnings(plan))
+        plan.name, plan.seed, folder.path, dict.fromkeys(plan.cells, plan.attempts), tuple(calibration(plan))
     )
     storm = _Storm(plan, folder)
-    reason = "done"
     try:
-        async for event in storm.run():
-            yield event
-        if storm.waiting:
-            reason = "budget"
-    except asyncio.CancelledError:
-        reason = "interrupted"
+        async with aclosing(storm.run()) as events:
+            async for event in events:
+                yield event
+    except BaseException as bad:
+        with suppress(StoreFailure):  # the disk may be what failed, and the first error is the one to tell
+            storm.finish("interrupted" if isinstance(bad, (asyncio.CancelledError, GeneratorExit)) else "failed")
         raise
-    finally:
-        storm.finish(reason)
+    reason = "budget" if storm.waiting else "done"
+    storm.finish(reason)
     yield StormFinished(folder.path, storm.landed, plan.total, reason, time.monotonic() - began)
-
-
-def plan_warnings(plan: Plan) -> list[str]:
-    """What the scenarios have to say about inputs with which they prove nothing."""
-    found = []
-    for scenario in plan.scenarios:
-        code = workload(scenario)
-        found += [f"{scenario}: {text}" for text in code.warnings(code.parse_input(plan.inputs[scenario]))]
-    return found
 
 
 class _Storm:
@@ -80,7 +72,7 @@ class _Storm:
         self.landed = 0
         self._events: asyncio.Queue[StormEvent | BaseException | None] = asyncio.Queue(maxsize=1000)
 
-    async def run(self) -> AsyncIterator[StormEvent]:
+    async def run(self) -> AsyncGenerator[StormEvent, None]:
         """Yield the events of all attempts as they come."""
         plan = self._plan
         worlds: dict[Cell, World] = {}
@@ -149,5 +141,5 @@ class _Storm:
     async def _watch(self, workers: Workers | InProcess) -> None:
         try:
             await workers.watch()
-        except StoreFailure as bad:
+        except Exception as bad:
             await self._events.put(bad)

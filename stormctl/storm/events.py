@@ -44,7 +44,7 @@ class LogSwept:
 
 @dataclass(frozen=True, slots=True)
 class StormFinished:
-    """``reason`` is ``done``, ``budget`` (the launch budget ran out) or ``interrupted``."""
+    """``reason`` is ``done`` or ``budget`` (the launch budget ran out); any other end is told by an error."""
 
     folder: Path
     landed: int

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.plan import Plan, resolved_yaml
 
 DEFAULT_ROOT = Path(".stormctl")
+_ROOM = "Make room on the disk."
 
 
 class StormFolder:
@@ -64,10 +66,7 @@ class StormFolder:
         """Append one landed attempt, on disk before the next one is counted."""
         line = json.dumps(attempt.row(), ensure_ascii=False) + "\n"
         try:
-            with self.attempts_file.open("a", encoding="utf-8") as file:
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
+            _append_line(self.attempts_file, line.encode())
         except OSError as bad:
             raise StoreFailure(
                 f"an attempt could not be recorded in {self.attempts_file}: {bad.strerror}",
@@ -79,19 +78,31 @@ class StormFolder:
         try:
             _write(self.path / name, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
         except OSError as bad:
-            raise StoreFailure(
-                f"{name} could not be written to {self.path}: {bad.strerror}", remedy="Make room on the disk."
-            ) from None
+            raise _unwritten(self.path / name, bad) from None
+
+    def journal_file(self, index: int) -> Path:
+        """Where a worker's journal is."""
+        return self.path / "workers" / f"{index}.ndjson"
 
     @contextmanager
     def journal(self, index: int) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-        """What a worker writes down about its deliveries: one row each, whole lines only."""
-        with (self.path / "workers" / f"{index}.ndjson").open("a", encoding="utf-8") as file:
+        """What a worker writes down about its deliveries: one row each, in one write. StoreFailure as above.
 
-            def write(row: Mapping[str, Any]) -> None:
-                file.write(json.dumps(row) + "\n")
-                file.flush()
+        The file appears when the worker begins to serve.
+        """
+        path = self.journal_file(index)
 
+        def write(row: Mapping[str, Any]) -> None:
+            try:
+                file.write(json.dumps(row).encode() + b"\n")
+            except OSError as bad:
+                raise _unwritten(path, bad) from None
+
+        try:
+            file = path.open("ab", buffering=0)
+        except OSError as bad:
+            raise _unwritten(path, bad) from None
+        with file:
             yield write
 
     def work_rows(self) -> Iterator[Mapping[str, Any]]:
@@ -109,6 +120,24 @@ class StormFolder:
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(self.path.name)
         fresh.replace(link)
+
+
+def _append_line(path: Path, line: bytes) -> None:
+    """Append a line and see it to the disk. What a full disk took of it is taken back, or it would spoil the next."""
+    with path.open("ab", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        try:
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(end)
+            raise
+
+
+def _unwritten(path: Path, bad: OSError) -> StoreFailure:
+    return StoreFailure(f"{path.name} could not be written to {path.parent}: {bad.strerror}", remedy=_ROOM)
 
 
 def _write(path: Path, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import zlib
 from collections import Counter
@@ -108,12 +107,16 @@ class AttemptRun:
                 if row is not None and row.status in ("completed", "failed", "cancelled"):
                     ended = row
                     break
+                if pumping.done():
+                    await _settle(pumping)  # a store that fails will not let the run end either
                 await asyncio.sleep(lab.poll(STATUS_POLL_MS) / 1000)
-            duration = self._elapsed()
-        finally:
-            pump.ended.set()
-            with contextlib.suppress(asyncio.CancelledError):
-                await _settle(pumping)
+        except BaseException:
+            pumping.cancel()  # it may be in a store call that waits for a lock
+            await asyncio.gather(pumping, return_exceptions=True)
+            raise
+        duration = self._elapsed()
+        pump.ended.set()
+        await _settle(pumping)
         return ended, duration
 
     async def _land(self, row: RunRow | None, duration: float) -> Attempt:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import sys
@@ -30,6 +29,7 @@ from stormctl.workloads.base import Workload
 from stormctl.workloads.registry import workload
 from stormctl.worlds import Claimed, World, open_world
 from stormctl.worlds.mint import now_ms
+from stormctl.worlds.process import end_with_parent
 
 #: how many messages one worker has in hand at most; most of them sleep in a step
 MAX_IN_HAND = 128
@@ -41,7 +41,6 @@ REPLAY_CONCURRENCY = 10
 MAX_DELIVERIES = 48
 POLL_SECONDS = 0.004
 LONGEST_POLL_SECONDS = 0.02
-_PR_SET_PDEATHSIG = 1
 
 
 class CellWorker:
@@ -89,18 +88,31 @@ class CellWorker:
 
 
 async def serve(cells: Sequence[CellWorker]) -> None:
-    """Take messages from the cells' queues and deliver them, until cancelled."""
+    """Take messages from the cells' queues and deliver them, until cancelled or until a queue fails.
+
+    A message whose delivery failed went back to its queue. When even that fails, serving ends with the error: the
+    message stays claimed, and whoever watches this worker hears of it.
+    """
     in_hand: set[asyncio.Task[None]] = set()
+    failures: list[BaseException] = []
     pause = POLL_SECONDS
+
+    def ended(task: asyncio.Task[None]) -> None:
+        in_hand.discard(task)
+        if not task.cancelled() and (bad := task.exception()) is not None:
+            failures.append(bad)
+
     try:
         while True:
+            if failures:
+                raise failures[0]
             taken = 0
             for cell in cells:
                 room = MAX_IN_HAND - len(in_hand)
                 for claimed in await cell.world.queue.receive(min(room, AT_ONCE)) if room > 0 else ():
                     task = asyncio.create_task(cell.handle(claimed))
                     in_hand.add(task)
-                    task.add_done_callback(in_hand.discard)
+                    task.add_done_callback(ended)
                     taken += 1
             pause = POLL_SECONDS if taken else min(pause * 1.5, LONGEST_POLL_SECONDS)
             await asyncio.sleep(pause)
@@ -141,7 +153,8 @@ async def work(folder: StormFolder, index: int) -> None:
 
 def main(folder: Path, index: int) -> None:
     """The worker process, from start to end."""
-    _end_with_parent()
+    end_with_parent()
+    threading.Thread(target=_watch_stdin, daemon=True).start()
     try:
         asyncio.run(_until_terminated(StormFolder(folder), index))
     except KeyboardInterrupt:
@@ -154,14 +167,6 @@ async def _until_terminated(folder: StormFolder, index: int) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await work(folder, index)
-
-
-def _end_with_parent() -> None:
-    """Die with the process that started this one: by signal where the kernel has it, and when standard input ends."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=_watch_stdin, daemon=True).start()
 
 
 def _watch_stdin() -> None:

@@ -17,6 +17,8 @@ from stormctl.worlds import World
 
 #: how long a worker may take to end after it was asked to
 GRACE_SECONDS = 3.0
+#: how long workers may take until they serve
+READY_SECONDS = 120.0
 
 
 class InProcess:
@@ -48,7 +50,11 @@ class InProcess:
 
 
 class Workers:
-    """An async context that starts so many worker processes and ends them, whatever happened."""
+    """An async context that starts so many worker processes and ends them, whatever happened.
+
+    It is entered when all of them serve: a storm whose second worker comes late is a storm of one process, and its
+    first runs would be charged with the start of the workers.
+    """
 
     def __init__(self, folder: StormFolder, count: int) -> None:
         self._folder = folder
@@ -59,8 +65,14 @@ class Workers:
         try:
             for index in range(self._count):
                 self._processes.append(await self._start(index))
-        except BaseException:
+            await self._until_ready()
+        except BaseException as bad:
             await self.__aexit__()
+            if isinstance(bad, OSError):
+                raise StoreFailure(
+                    f"a worker process could not be started: {bad.strerror or bad}",
+                    remedy="Make room on the disk, or plan fewer processes.",
+                ) from bad
             raise
         return self
 
@@ -83,16 +95,37 @@ class Workers:
             [asyncio.create_task(process.wait()) for process in self._processes],
             return_when=asyncio.FIRST_COMPLETED,
         )
-        index = next(i for i, process in enumerate(self._processes) if process.returncode is not None)
-        raise StoreFailure(
-            f"worker {index} ended with code {self._processes[index].returncode}: {self._last_words(index)}",
-            remedy=f"See {self._log(index)}; the attempts that landed before are kept.",
-        )
+        self._miss_none()
+
+    async def _until_ready(self) -> None:
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        waiting = set(range(self._count))
+        while waiting := {index for index in waiting if not self._folder.journal_file(index).exists()}:
+            self._miss_none()
+            if asyncio.get_running_loop().time() > deadline:
+                index = min(waiting)
+                raise StoreFailure(
+                    f"worker {index} does not serve after {READY_SECONDS:.0f} s: {self._last_words(index)}",
+                    remedy="Plan fewer processes, or give the machine less to do.",
+                )
+            await asyncio.sleep(0.01)
+
+    def _miss_none(self) -> None:
+        """StoreFailure that says how a worker ended, when one has."""
+        for index, process in enumerate(self._processes):
+            code = process.returncode
+            if code is not None:
+                how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+                raise StoreFailure(
+                    f"worker {index} {how}: {self._last_words(index)}",
+                    remedy=f"See {self._log(index)}; the attempts that landed before are kept.",
+                )
 
     async def _start(self, index: int) -> asyncio.subprocess.Process:
         with self._log(index).open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
+                *_isolation(),
                 "-m",
                 "stormctl",
                 "worker",
@@ -110,4 +143,10 @@ class Workers:
 
     def _last_words(self, index: int) -> str:
         lines = self._log(index).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else "it said nothing"
+        return lines[-1][:200].rstrip(".") if lines else "it said nothing"
+
+
+def _isolation() -> tuple[str, ...]:
+    """``-m`` would look for modules in the current folder first, where a user may have a ``queue.py``. Only when
+    stormctl itself is run from there must it."""
+    return () if Path(__file__).resolve().parents[2] == Path.cwd() else ("-P",)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from stormctl.errors import PlanError, StormctlError
@@ -19,6 +21,7 @@ from stormctl.sweeps.witness import clean
 
 #: The order in which a report lists sweeps. Importing a module registers its check.
 ORDER = ("dense", "id-order", "commit-order", "one-body", "lifecycle", "roles", "ledger")
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 _REGISTERED = (commit_order, dense, id_order, ledger, lifecycle, one_body, roles)
 
 
@@ -54,19 +57,50 @@ def sweep_log(capture: Capture, plan: SweepPlan) -> LogReport:
 def sweep_paths(
     paths: Sequence[Path | str], plan: SweepPlan, *, processes: int = 1
 ) -> Iterator[LogReport | Unreadable]:
-    """Open and sweep what lies at the paths, in order, over several processes when there are several files."""
+    """Open and sweep what lies at the paths, in order, over several processes when there are several files.
+
+    The processes end with this one, and at once when whoever consumes the reports stops.
+    """
     found = [file for path in paths for file in files_at(Path(path))]
     files = [file for file in found if not isinstance(file, Unreadable)]
     if processes < 2 or len(files) < 2:
         for item in found:
             yield from [item] if isinstance(item, Unreadable) else _sweep_file(item, plan)
         return
+    import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(min(processes, len(files))) as pool:
-        swept = pool.map(_sweep_whole_file, files, [plan] * len(files))
-        for item in found:
-            yield from [item] if isinstance(item, Unreadable) else next(swept)
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(min(processes, len(files)), initializer=_as_child) as pool:
+        try:
+            with _undisturbed():
+                swept = pool.map(_sweep_whole_file, files, [plan] * len(files))
+            for item in found:
+                yield from [item] if isinstance(item, Unreadable) else next(swept)
+        except BaseException:
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()  # a stopped one would not end otherwise
+            raise
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No interrupt while processes are forked: raised inside one of the hooks of a fork, it would be lost."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _as_child() -> None:
+    """Before a process of the pool sweeps: it dies with its parent, and by a signal without a word."""
+    from stormctl.worlds.process import end_with_parent
+
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    end_with_parent()
 
 
 def _sweep_file(path: Path, plan: SweepPlan) -> Iterator[LogReport | Unreadable]:

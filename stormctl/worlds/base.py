@@ -1,7 +1,7 @@
 """What a world is to those who use it: an event log per run, entity rows, and a queue of deliveries.
 
-A world is an event-log store under one :class:`~stormctl.worlds.condition.Condition`. The rules of an append live once, in
-``worlds.pipeline``; memory, local and postgres only interpret the store operations that it yields.
+A world is an event-log store under one :class:`~stormctl.worlds.condition.Condition`. The rules of an append live once,
+in ``worlds.pipeline``; memory, local and postgres only interpret the store operations that it yields.
 """
 
 from __future__ import annotations

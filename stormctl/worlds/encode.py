@@ -1,4 +1,4 @@
-"""Values on disk: payload bytes and times, in the form that the Workflow SDK's own tools read.
+"""Values on disk: payload bytes, in the form that the Workflow SDK's own tools read.
 
 A payload is stored as ``{"__type": "Uint8Array", "data": <base64>}`` of the bytes ``devl`` + flattened JSON.
 Flattened means: an array of all values, in which objects and arrays hold indices of it; index 0 is the root, and a
@@ -11,7 +11,6 @@ import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stormctl.errors import UnreadableInput, UsageError
@@ -26,8 +25,6 @@ _SPECIAL = {
     _MINUS_INFINITY: -math.inf,
     _MINUS_ZERO: -0.0,
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
 
 
 def flatten(value: Any) -> list[Any] | int:
@@ -101,13 +98,3 @@ def unpack(value: Mapping[str, Any]) -> Any:
             "a payload is not plain (encrypted or compressed)", remedy="Read the log without its payloads."
         )
     return unflatten(json.loads(data[len(_MAGIC) :]))
-
-
-def iso(ms: int) -> str:
-    """Epoch milliseconds as ``2026-11-30T15:14:47.309Z``."""
-    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-def ms_of(text: str) -> int:
-    """The inverse of :func:`iso`; ValueError for anything that is no time."""
-    return (datetime.fromisoformat(text) - _EPOCH) // _MS

@@ -1,12 +1,25 @@
-"""Who a process is, as far as another process on the same machine can tell whether it is still alive."""
+"""Who a process is, as far as another one on the same machine can tell, and how a child ends with its parent."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import signal
 import socket
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when the one that started it ends, however that ends. Only Linux can."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from stormctl.history import Event, Inline, Payload, kinds
-from stormctl.worlds.encode import is_packed, iso, ms_of, pack, unpack
+from stormctl.times import iso, ms_of
+from stormctl.worlds.encode import is_packed, pack, unpack
 from stormctl.worlds.rows import Entity, Kind, RunEntity
 from stormctl.worlds.store_ops import Mark, Tail, TokenOwner
 

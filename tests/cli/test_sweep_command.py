@@ -55,9 +55,9 @@ class TestBadUsage:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["--engine", "nest"], "there is no engine 'nest'. Did you mean nets? The engines are nets, dispenser"),
-            (["--workload", "step-strom"], "there is no workload 'step-strom'. Did you mean step-storm?"),
-            (["--profile", "workflow@9"], "there is no profile 'workflow@9'. Did you mean workflow@5?"),
+            (["--engine", "nest"], "there is no engine 'nest'. Did you mean 'nets'?"),
+            (["--workload", "step-strom"], "there is no workload 'step-strom'. Did you mean 'step-storm'?"),
+            (["--profile", "workflow@9"], "there is no profile 'workflow@9'. Did you mean 'workflow@5'?"),
             (["--prefixes", "some"], "'some' names no prefixes. Give all, or two ends such as 605:654."),
             (["--prefixes", "9:3"], "the prefixes 9:3 run backwards. Give 3:9."),
             (["--format", "xml"], "xml"),

@@ -1,7 +1,7 @@
-"""The logs of our own storms under fixtures/storms: one that flips, one corrupted, and a clean control of each scenario.
+"""The logs of our own storms: one that flips, one corrupted, and a clean control of each scenario.
 
-``step-storm-flips`` is a storm on the memory world in virtual time, and is made again here; the others were captured from
-storms on the local world.
+``step-storm-flips`` is a storm on the memory world in virtual time, and is made again here; the others were captured
+from storms on the local world.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_a_run_that_called_itself_completed_flips_under_the_generation_that_wrot
     assert (dispenser["clean_through"], dispenser["divergence"]["position"]) == (69, 70)
 
 
-def test_a_corrupted_run_diverges_offline_where_its_workers_said(reports: dict[str, dict[str, Any]], root: Path) -> None:
+def test_a_corrupted_run_diverges_offline_where_it_was_told(reports: dict[str, dict[str, Any]], root: Path) -> None:
     report = reports["hook-storm-corrupted"]
     (capture,) = open_captures([root / "fixtures" / "storms" / "logs" / "hook-storm-corrupted.ndjson"])
     told = capture.run.error_message  # type: ignore[union-attr]

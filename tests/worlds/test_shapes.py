@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from stormctl.errors import UnreadableInput, UsageError
 from stormctl.history import Event, Inline, kinds
 from stormctl.worlds import shapes
-from stormctl.worlds.encode import flatten, iso, ms_of, pack, unflatten, unpack
+from stormctl.times import iso, ms_of
+from stormctl.worlds.encode import flatten, pack, unflatten, unpack
 from stormctl.worlds.rows import Entity, Kind, RunEntity
 from stormctl.worlds.store_ops import Mark, Tail, TokenOwner
 from tests.worlds.making import HOOK, NOW, RUN, STEP, WAIT

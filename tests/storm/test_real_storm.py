@@ -1,0 +1,282 @@
+"""Small real storms: processes that share a folder, signals, kills, and a disk that is really full."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stormctl.report.load import load_artefact
+from stormctl.worlds.owner import driver_of
+from tests.storm.processes import gone, until
+from tests.storm.real import LONG, Ended, Storm, sweep
+
+pytestmark = [
+    pytest.mark.storm,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="these tests watch processes in /proc"),
+]
+PAIRS = {"pair": ["main + nets", "seq-final + dispenser"]}
+Start = Callable[..., Storm]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a storm; nothing of it outlives the test."""
+    started: list[Storm] = []
+
+    def begin(*arguments: object, place: Path = tmp_path, **changes: Any) -> Storm:
+        started.append(Storm.start(place, *arguments, **changes))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.kill()
+
+
+def reason(storm: Storm) -> str:
+    text: str = json.loads((storm.folder / "storm.json").read_text())["reason"]
+    return text
+
+
+def is_usable(storm: Storm, at_least: int = 1) -> None:
+    """What landed can be read, and swept, whatever ended the storm."""
+    attempts = load_artefact(storm.folder).attempts
+    assert len(attempts) >= at_least
+    code, report = sweep(storm.folder)
+    assert code in (0, 1, 3)
+    assert {one.run_id for one in attempts} <= {log["run_id"] for log in report["logs"]}
+    assert report["unreadable"] == []
+
+
+@dataclass(frozen=True)
+class Finished:
+    storm: Storm
+    ended: Ended
+    workers: list[int]
+
+
+class TestASmallStorm:
+    @pytest.fixture(scope="class")
+    def finished(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
+        storm = Storm.start(
+            tmp_path_factory.mktemp("storm"),
+            matrix=PAIRS,
+            concurrency=4,
+            storage_scale=0.001,
+            cap="1000s",
+            input={"rounds": 2, "width": 3, "jitter_buckets": 7},
+        )
+        try:
+            workers = storm.workers()
+            yield Finished(storm, storm.end(), workers)
+        finally:
+            storm.kill()
+
+    def test_lands_every_attempt(self, finished: Finished) -> None:
+        cells = [(row["condition"], row["number"]) for row in finished.storm.attempts()]
+        assert sorted(cells) == [("main", 1), ("main", 2), ("seq-final", 1), ("seq-final", 2)]
+        assert {row["outcome"] for row in finished.storm.attempts() if row["condition"] == "seq-final"} == {"completed"}
+        assert reason(finished.storm) == "done"
+
+    def test_exits_as_its_attempts_and_sweeps_say(self, finished: Finished) -> None:
+        attempts = finished.storm.attempts()
+        verdicts = {log["verdict"] for log in json.loads((finished.storm.folder / "sweeps.json").read_text())["logs"]}
+        assert finished.ended.err == ""
+        if "violated" in verdicts or any(row["outcome"] not in ("completed", "infra") for row in attempts):
+            assert finished.ended.code == 1
+        else:  # main has no positions, so that some sweep lacks its evidence
+            assert finished.ended.code == 3
+
+    def test_leaves_the_whole_artefact_behind(self, finished: Finished) -> None:
+        folder = finished.storm.folder
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        wanted = {"plan.yaml", "env.json", "attempts.ndjson", "sweeps.json", "summary.md", "storm.json"}
+        assert wanted <= {entry.name for entry in folder.iterdir()}
+        for row in finished.storm.attempts():
+            for place in ("logs/{}.ndjson", "logs/{}.meta.json", "audit/{}.ndjson"):
+                assert (folder / place.format(row["run_id"])).stat().st_size > 0
+        assert {"durations.png", "durations.svg"} <= {entry.name for entry in (folder / "plots").iterdir()}
+
+    def test_logs_of_the_new_pair_are_dense_and_their_ids_are_in_order(self, finished: Finished) -> None:
+        for row in finished.storm.attempts():
+            if row["condition"] != "seq-final":
+                continue
+            log = (finished.storm.folder / "logs" / f"{row['run_id']}.ndjson").read_text().splitlines()
+            events = [json.loads(line) for line in log]
+            assert [event["position"] for event in events] == list(range(1, row["events"] + 1))
+            ids = [event["event_id"] for event in events]
+            assert ids == sorted(set(ids))
+
+    def test_is_the_work_of_both_processes_and_neither_outlives_it(self, finished: Finished) -> None:
+        assert len(finished.workers) == 2
+        gone(finished.workers, 0)
+        for index in range(2):
+            place = finished.storm.folder / "workers"
+            assert (place / f"{index}.log").read_text() == ""
+            assert (place / f"{index}.ndjson").read_text().count("\n") > 0
+
+    def test_gives_its_stores_back(self, finished: Finished) -> None:
+        stores = list((finished.storm.folder / "stores").iterdir())
+        assert len(stores) == 2
+        assert [driver_of(store) for store in stores] == [None, None]
+
+    def test_prints_plain_lines_with_the_seed_at_head_and_foot(self, finished: Finished) -> None:
+        lines = finished.ended.out.splitlines()
+        assert lines[0] == "small, seed 11: 4 attempts in 2 cells"
+        assert re.fullmatch(r"\[1/4\] step-storm, (main \+ nets|seq-final \+ dispenser), attempt [12]: .*", lines[1])
+        foot = lines.index("small, seed 11: 4 of 4 attempts landed")
+        assert foot > 5
+        assert lines[-1] == f"artefact: {finished.storm.folder}"
+        assert "\x1b" not in finished.ended.out
+
+    def test_can_be_swept_again_and_says_the_same(self, finished: Finished) -> None:
+        kept = json.loads((finished.storm.folder / "sweeps.json").read_text())
+        _, again = sweep(finished.storm.folder)
+
+        def found(report: Any) -> dict[str, list[Any]]:
+            return {
+                log["run_id"]: [one for one in log["sweeps"] if one["sweep"] != "rebinding"] for log in report["logs"]
+            }
+
+        assert found(again) == found(kept)
+        assert len(found(again)) == 4
+
+
+class TestAStormThatIsInterrupted:
+    def test_by_ctrl_c_in_a_terminal_keeps_what_landed_and_leaves_no_worker(self, start: Start) -> None:
+        """A terminal sends it to the workers as well."""
+        storm = start(**LONG)
+        workers = storm.workers()
+        storm.wait_for(1)
+        os.killpg(storm.process.pid, signal.SIGINT)
+        is_interrupted(storm, storm.end(15), workers)
+        is_usable(storm)
+
+    def test_by_sigterm_does_the_same_and_another_one_of_the_same_plan_had_a_folder_of_its_own(
+        self, start: Start
+    ) -> None:
+        storms = [start(**LONG)]
+        folders = [storms[0].folder]
+        storms.append(start(**LONG))
+        until(lambda: storms[1].folder != folders[0])
+        folders.append(storms[1].folder)
+        for storm, folder in zip(storms, folders, strict=True):
+            workers = storm.workers()
+            until(lambda folder=folder: load_artefact(folder).attempts)  # type: ignore[misc]
+            storm.process.terminate()
+            is_interrupted(storm, storm.end(15), workers, folder)
+            attempts = {one.run_id for one in load_artefact(folder).attempts}
+            assert attempts <= {log.stem for log in (folder / "logs").glob("*.ndjson")}
+        logs = [set(os.listdir(folder / "logs")) for folder in folders]
+        assert not logs[0] & logs[1]
+
+    def test_before_anything_landed_says_so(self, start: Start) -> None:
+        storm = start(**LONG, time_scale=1.0)
+        workers = storm.workers()
+        os.kill(storm.process.pid, signal.SIGINT)
+        ended = storm.end(15)
+        is_interrupted(storm, ended, workers)
+        assert "0 of 400 attempts landed, interrupted" in ended.out
+        assert load_artefact(storm.folder).attempts == ()
+
+    def test_while_its_logs_are_swept_keeps_them(self, start: Start) -> None:
+        storm = start(attempts=4, concurrency=4, input={"rounds": 2, "width": 4})
+        until(lambda: (storm.folder / "storm.json").exists(), 60)
+        os.kill(storm.process.pid, signal.SIGINT)
+        ended = storm.end(15)
+        assert (ended.code, ended.err) == (130, "")
+        assert reason(storm) == "done"
+        assert "note: sweeps.json is absent" in ended.out
+        is_usable(storm, at_least=4)
+
+
+def is_interrupted(storm: Storm, ended: Ended, workers: list[int], folder: Path | None = None) -> None:
+    """The storm ended as an interrupted one should."""
+    folder = folder or storm.folder
+    gone(workers, 0)
+    assert (ended.code, ended.err) == (130, "")
+    assert ended.out.endswith("interrupted: what landed is kept in the artefact folder\n")
+    assert re.search(r"^small, seed 11: \d+ of 400 attempts landed, interrupted$", ended.out, re.M)
+    assert json.loads((folder / "storm.json").read_text())["reason"] == "interrupted"
+    assert (folder / "summary.md").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
+def test_no_worker_outlives_a_killed_driver_not_even_a_stopped_one(start: Start) -> None:
+    storm = start(**LONG)
+    workers = storm.workers()
+    storm.wait_for(1)
+    os.kill(workers[0], signal.SIGSTOP)
+    storm.process.kill()
+    gone(workers, 5)
+    storm.end()
+    is_usable(storm)
+
+
+class TestAWorkerThatIsKilled:
+    def test_ends_the_storm_with_one_sentence_and_what_landed_is_shown_and_kept(self, start: Start) -> None:
+        storm = start("--report-only", **LONG)
+        workers = storm.workers()
+        storm.wait_for(1)
+        os.kill(workers[1], signal.SIGKILL)
+        ended = storm.end(15)
+        gone(workers, 0)
+        assert ended.code == 4
+        assert re.fullmatch(
+            r"stormctl: worker [01] was killed by signal 9: it said nothing\. See \S+/workers/[01]\.log; "
+            r"the attempts that landed before are kept\.\n",
+            ended.err,
+        )
+        assert re.search(r"^small, seed 11: \d+ of 400 attempts landed, a store or worker failed$", ended.out, re.M)
+        assert reason(storm) == "failed"
+        is_usable(storm)
+
+    def test_or_cannot_do_its_work_is_quoted(self, start: Start) -> None:
+        """The plan in the folder is spoilt between the start of the driver and that of its workers."""
+        storm = start(**LONG, time_scale=1.0)
+        (storm.folder / "plan.yaml").write_text("schema: stormctl.plan/9\n")
+        ended = storm.end(15)
+        assert ended.code == 4
+        said = r"stormctl: worker [01] ended with code 2: stormctl: \S+plan\.yaml is written for a newer"
+        assert re.match(said, ended.err)
+        assert ended.err.count("\n") == 1
+
+
+class TestADiskThatIsReallyFull:
+    @pytest.fixture
+    def small_disk(self, tmp_path: Path) -> Iterator[Path]:
+        """A disk of a megabyte and a half."""
+        place = tmp_path / "disk"
+        place.mkdir()
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=1500k", "stormctl-test", str(place)], capture_output=True, check=False
+        )
+        if made.returncode != 0:
+            pytest.skip("no disk can be mounted here (that takes root)")
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+    def test_ends_the_storm_with_one_sentence_and_keeps_what_landed(self, start: Start, small_disk: Path) -> None:
+        storm = start(**LONG, concurrency=1, place=small_disk)
+        workers = storm.workers()
+        ended = storm.end(60)
+        gone(workers, 0)
+        assert ended.code == 4
+        assert "No space left on device" in ended.err
+        assert re.fullmatch(r"stormctl: [^\n]+\. [^\n]+\.\n", ended.err)
+        attempts = load_artefact(storm.folder).attempts
+        assert len(attempts) >= 1
+        for one in attempts:
+            assert (storm.folder / "logs" / f"{one.run_id}.ndjson").exists()
