@@ -38,11 +38,13 @@ def main() -> None:
         engine = engine_for(name, code, input)
         one = cpu(lambda engine=engine: list(engine.passes(log, [PREFIX])), 20)
         show(f"{name}: {PREFIX} events", one, "ms", goal=goal, peer=reference)
+    lengths = range(1, len(log) + 1)
+    reference = cpu(lambda: [asyncio.run(replay_on_asyncio(code.body, input, log[:length])) for length in lengths], 1)
+    show(f"reference: every prefix of {len(log)}", reference, "s")
     for name in GOALS_MS:
         engine = engine_for(name, code, input)
-        lengths = range(1, len(log) + 1)
-        every = cpu(lambda engine=engine, lengths=lengths: [one.outcome for one in engine.passes(log, lengths)], 2)
-        show(f"{name}: every prefix of {len(log)}", every, "s", goal=SWEEP_GOAL_S)
+        every = cpu(lambda engine=engine: [one.outcome for one in engine.passes(log, lengths)], 2)
+        show(f"{name}: every prefix of {len(log)}", every, "s", goal=SWEEP_GOAL_S, peer=reference)
 
 
 def a_log() -> tuple[Any, dict[str, Any], str]:

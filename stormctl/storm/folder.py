@@ -105,10 +105,12 @@ class StormFolder:
         with file:
             yield write
 
-    def work_rows(self) -> Iterator[Mapping[str, Any]]:
-        """What the workers wrote down about their deliveries, one row each; a half-written last line is skipped."""
+    def work_rows(self, run_id: str) -> Iterator[Mapping[str, Any]]:
+        """What the workers wrote down about a run's deliveries, one row each; a half-written last line is skipped."""
         for path in sorted((self.path / "workers").glob("*.ndjson")):
             for line in path.read_text(encoding="utf-8").splitlines():
+                if run_id not in line:
+                    continue
                 try:
                     yield json.loads(line)
                 except ValueError:

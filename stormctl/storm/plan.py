@@ -240,7 +240,7 @@ def _override(given: dict[str, Any], key: str, values: list[str]) -> None:
     elif key == "pair":
         given["matrix"]["pair"] = list(values)
     elif key in AXES:
-        if any(isinstance(pair, str) or key in pair for pair in _list(given["matrix"].get("pair", []), "matrix.pair")):
+        if any(key in _pair(pair) for pair in _list(given["matrix"].get("pair", []), "matrix.pair")):
             raise PlanError(f"{where}: the plan varies {key} in pairs", remedy='Choose pairs: -P "pair=main + nets".')
         given["matrix"][key] = list(values)
     elif key == "sweeps":

@@ -139,7 +139,7 @@ class AttemptRun:
 
     def _keep(self, log: EventLog, row: RunRow | None, outcome: Outcome) -> None:
         lab = self._lab
-        audit = tuple(one for one in read_audit(lab.folder.store(lab.cell)) if one.run_id == self.run_id)
+        audit = tuple(read_audit(lab.folder.store(lab.cell), self.run_id))
         kept = row or RunRow(status="running")
         evidence = Evidence(
             origin=f"storm {lab.cell.label}",
@@ -181,9 +181,8 @@ class AttemptRun:
     def _work(self) -> dict[str, int]:
         """What the workers did for this run, summed over their journals."""
         total: Counter[str] = Counter()
-        for row in self._lab.folder.work_rows():
-            if row.get("run") == self.run_id:
-                total.update({key: row[key] for key in ("deliveries", "passes", "restarts", "divergences")})
+        for row in self._lab.folder.work_rows(self.run_id):
+            total.update({key: row[key] for key in ("deliveries", "passes", "restarts", "divergences")})
         return dict(total)
 
     def _elapsed(self) -> float:

@@ -60,15 +60,18 @@ class AuditWriter:
             raise failure(self._folder, error) from error
 
 
-def read_audit(folder: Path | str) -> Iterator[AuditRecord]:
-    """Every audit record of a store, file by file in the order of names; nothing when it kept none.
+def read_audit(folder: Path | str, run_id: str | None = None) -> Iterator[AuditRecord]:
+    """Every audit record of a store, or of one run: file by file in the order of names; nothing when it kept none.
 
     A line that was torn by a killed writer or a full disk is left out. UnreadableInput for one that is whole and no
     record.
     """
     places = Path(folder) / FOLDER
+    wanted = b"" if run_id is None else run_id.encode()
     for path in sorted(places.glob("*.ndjson")) if places.is_dir() else ():
         for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+            if wanted not in line:
+                continue  # a storm asks for one run after another: the others' lines are not worth parsing
             try:
                 row = json.loads(line)
             except ValueError:

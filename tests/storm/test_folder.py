@@ -134,7 +134,7 @@ class TestTheWorkersJournal:
                 journal({"run": "a", "passes": index})
         with (folder.path / "workers" / "1.ndjson").open("a") as file:
             file.write('{"run": "a", "pas')
-        assert list(folder.work_rows()) == [{"run": "a", "passes": 0}, {"run": "a", "passes": 1}]
+        assert list(folder.work_rows("a")) == [{"run": "a", "passes": 0}, {"run": "a", "passes": 1}]
 
     def test_tells_of_a_disk_that_refuses(self, folder: StormFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Path, "open", full)

@@ -222,6 +222,11 @@ def test_an_axis_that_varies_in_pairs_is_not_overridden_alone() -> None:
     assert "pair=main + nets" in caught.value.remedy
 
 
+def test_another_axis_of_a_plan_with_pairs_is_overridden_alone() -> None:
+    plan = parse({"matrix": {"pair": ["main + nets"]}}, {"scenario": ["hook-storm"]})
+    assert {cell.scenario for cell in plan.cells} == {"hook-storm"}
+
+
 class TestTheFile:
     def load(self, folder: Path, content: bytes) -> Plan:
         path = folder / "plan.yaml"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from stormctl.errors import UnreadableInput, UsageError
 from stormctl.history import Event, Inline, kinds
-from stormctl.worlds import shapes
 from stormctl.times import iso, ms_of
+from stormctl.worlds import shapes
 from stormctl.worlds.encode import flatten, pack, unflatten, unpack
 from stormctl.worlds.rows import Entity, Kind, RunEntity
 from stormctl.worlds.store_ops import Mark, Tail, TokenOwner
