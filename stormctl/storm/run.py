@@ -28,6 +28,8 @@ from stormctl.worlds.mint import now_ms
 STATUS_POLL_MS = 1_000.0
 HOOK_POLL_MS = 250.0
 SHORTEST_POLL_MS = 10.0
+#: longer than any injected delay between a run's row and the event that ends it
+LAST_EVENT_SECONDS = 5.0
 
 
 class Lab:
@@ -122,7 +124,7 @@ class AttemptRun:
     async def _land(self, row: RunRow | None, duration: float) -> Attempt:
         """Judge the run and keep its log. A run that outlives its cap is cancelled: it would starve the next ones."""
         lab = self._lab
-        log = EventLog((await lab.world.load(self.run_id)).events, self.run_id)
+        log = await self._log(to_its_end=row is not None)
         progress: dict[str, Any] = {}
         if row is None:
             outcome, progress = judge_stuck(log, now_ms(), lab.cap_ms)
@@ -136,6 +138,16 @@ class AttemptRun:
             judgement = judge(row, lab.code, self._input)
         await asyncio.to_thread(self._keep, log, row, judgement.outcome)
         return self._attempt(judgement, duration, len(log), progress)
+
+    async def _log(self, *, to_its_end: bool) -> EventLog:
+        """The run's log, read in full. A run's row says that it has ended before the event that ends it is published:
+        wait for that event, but not for ever, for its writer may have died in between."""
+        deadline = asyncio.get_running_loop().time() + LAST_EVENT_SECONDS
+        while True:
+            log = EventLog((await self._lab.world.load(self.run_id)).events, self.run_id)
+            if log.ended or not to_its_end or asyncio.get_running_loop().time() > deadline:
+                return log
+            await asyncio.sleep(SHORTEST_POLL_MS / 1000)
 
     def _keep(self, log: EventLog, row: RunRow | None, outcome: Outcome) -> None:
         lab = self._lab

@@ -26,7 +26,7 @@ from stormctl.storm.outcome import Outcome
 from stormctl.storm.pump import Pump
 from stormctl.storm.run import AttemptRun, Lab
 from stormctl.workloads.registry import WORKLOADS
-from stormctl.worlds import condition_named
+from stormctl.worlds import Page, condition_named
 from stormctl.worlds.local import LocalWorld
 from stormctl.worlds.memory import MemoryWorld
 from tests.storm.making import attempt, collect, plan, storm
@@ -363,3 +363,21 @@ class TestCuttingItShort:
         assert asyncio.run(main()) == set()
         assert ending(folder)["reason"] == "interrupted"
         assert len(load_artefact(folder.path).attempts) >= 1
+
+
+def test_a_log_is_kept_up_to_the_event_that_ends_its_run(folder: StormFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a run's row says that it has ended before the event is published
+    load, hidden = MemoryWorld.load, [3]
+
+    async def late(world: MemoryWorld, run_id: str, after: str | None = None) -> Page:
+        page = await load(world, run_id, after)
+        if page.events and page.events[-1].is_terminal and hidden[0] > 0:
+            hidden[0] -= 1
+            return replace(page, events=page.events[:-1])
+        return page
+
+    monkeypatch.setattr(MemoryWorld, "load", late)
+    (made,) = landed(storm(plan(attempts=1, concurrency=1), folder))
+    kept = (folder.path / "logs" / f"{made.run_id}.ndjson").read_text().splitlines()
+    assert hidden == [0]
+    assert json.loads(kept[-1])["type"] == "run_completed"
