@@ -112,7 +112,9 @@ class PlainLines:
         match event:
             case StormStarted():
                 self._total = sum(event.planned.values())
-                self._say(f"{event.name}, seed {event.seed}: {self._total} attempts in {len(event.planned)} cells")
+                cells = len(event.planned)
+                where = f"{cells} cell{'s' if cells != 1 else ''}"
+                self._say(f"{event.name}, seed {event.seed}: {self._total} attempts in {where}")
                 for warning in event.warnings:
                     self._say(f"warning: {warning}")
             case AttemptLanded(attempt):

@@ -285,7 +285,7 @@ class TestAStormOnTheMemoryWorld:
         assert (ran.code, ran.err) == (0 if judged else 3, "")
         assert {"plan.yaml", "env.json", "sweeps.json", "summary.md", "storm.json", "plots"} <= set(os.listdir(folder))
         lines = ran.out.splitlines()
-        assert lines[0] == "small, seed 11: 2 attempts in 1 cells"
+        assert lines[0] == "small, seed 11: 2 attempts in 1 cell"
         assert "small, seed 11: 2 of 2 attempts landed" in lines
         assert lines[-1] == f"artefact: {folder}"
         assert "\x1b" not in ran.out
