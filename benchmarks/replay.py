@@ -132,8 +132,10 @@ async def replay_on_asyncio(body: Any, input: Any, log: Any) -> int:
                 await asyncio.sleep(0)
             if rank < len(workflow.drawn) and not workflow.drawn[rank].done():
                 workflow.drawn[rank].set_result(None)
-    for task in asyncio.all_tasks() - {asyncio.current_task()}:
-        task.cancel()
+    while waiting := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in waiting:
+            task.cancel()  # again and again, for a branch calls its last step on the way out
+        await asyncio.sleep(0)
     await asyncio.gather(main, return_exceptions=True)
     return len(workflow.drawn)
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stormctl.errors import PlanError
-from stormctl.storm.planfile import suggest
+from stormctl.errors import PlanError, suggest
 from stormctl.workloads.base import Workload
 from stormctl.worlds.condition import CONDITIONS, Condition
 

@@ -24,11 +24,11 @@ from typing import Any
 
 import yaml
 
-from stormctl.errors import PlanError
+from stormctl.errors import PlanError, suggest
 from stormctl.storm import planfile
 from stormctl.storm.attempt import Cell
 from stormctl.storm.names import Names
-from stormctl.storm.planfile import format_duration, parse_count, parse_duration, parse_number, suggest
+from stormctl.storm.planfile import format_duration, parse_count, parse_duration, parse_number
 
 SCHEMA = "stormctl.plan/1"
 AXES = ("scenario", "world", "condition", "generation")

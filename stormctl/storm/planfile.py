@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +72,6 @@ def read_yaml(path: Path) -> Any:
         return parse_yaml(raw.decode("utf-8"), str(path))
     except UnicodeDecodeError:
         raise PlanError(f"{path} is not UTF-8 text", remedy="A plan is a few lines of YAML.") from None
-
-
-def suggest(word: str, known: Iterable[str]) -> str:
-    """The remedy for an unknown word: the likeliest one that was meant, else all that are known."""
-    names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(names)}."
 
 
 def parse_duration(value: Any, key: str) -> float:
