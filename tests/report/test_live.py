@@ -61,7 +61,9 @@ def test_the_live_table_counts_running_landed_and_findings() -> None:
 
 
 def test_a_live_table_that_never_started_closes_quietly() -> None:
-    LiveTable(Console(file=io.StringIO(), force_terminal=True)).close()
+    screen = io.StringIO()
+    LiveTable(Console(file=screen, force_terminal=True)).close()
+    assert "landed" not in screen.getvalue()
 
 
 def test_the_handler_suits_the_place() -> None:

@@ -34,6 +34,7 @@ class TestANewFolder:
 
     def test_may_exist_and_be_empty(self, tmp_path: Path) -> None:
         close(local(tmp_path, MAIN))
+        assert (tmp_path / "version.txt").read_text().startswith("stormctl")
 
     def test_is_taken_up_again_after_it_was_closed(self, tmp_path: Path) -> None:
         async def go() -> None:

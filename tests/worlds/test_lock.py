@@ -60,7 +60,7 @@ class TestALock:
 
     def test_of_threads_that_rush_goes_to_one(self, path: str) -> None:
         for _ in range(20):
-            self.rush(path)
+            assert len(self.rush(path)) == 1
             Path(path).unlink()
 
     def test_that_is_stale_is_broken_by_exactly_one(self, path: str) -> None:
