@@ -148,10 +148,6 @@ class Queue(Protocol):
         """How many messages wait or are in work."""
         ...
 
-    async def wait(self, timeout_ms: float) -> None:
-        """Return when a message may be due: one was sent here, the next known one falls due, or the time is up."""
-        ...
-
     async def requeue_dead(self, worker: str) -> int:
         """Put back what a worker that has ended had in its hands. Replies how many messages that were."""
         ...

@@ -13,7 +13,6 @@ threads: each costs 10 to 50 microseconds, less than a thread's hand-over.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -63,8 +62,6 @@ class FolderQueue:
         self._mine = f"{self._claims}/{worker}"
         self._keys = str(folder / "keys")
         self._staged = str(folder / "staged" / worker)
-        self._wake = asyncio.Event()
-        self._next_due: int | None = None
         self._next_look = clock() + lease_ms / _LOOKS_PER_LEASE
         with self._told():
             for place in (self._ready, self._mine, self._keys, self._staged):
@@ -90,19 +87,16 @@ class FolderQueue:
                 if self._files_names(staged) == 1:  # nobody saw it: the caller will send it again
                     self._files.discard(staged)
                 raise
-        self._wake.set()
         return True
 
     async def receive(self, limit: int) -> list[Claimed]:
         """Claim up to ``limit`` messages that are due, the longest due first."""
-        self._wake.clear()
         now = self._clock()
         with self._told():
             if now >= self._next_look:
                 self._next_look = now + self._lease / _LOOKS_PER_LEASE
                 self._take_back(now)
             names = self._files.names(self._ready)
-            self._next_due = None
             if not names:
                 return []
             names.sort()
@@ -110,7 +104,6 @@ class FolderQueue:
             for name in names:
                 due, message_id, attempt = _parts(name)
                 if len(found) >= limit or due > now:
-                    self._next_due = due
                     break
                 path = f"{self._mine}/{now:013d}-{name}"
                 try:
@@ -133,27 +126,12 @@ class FolderQueue:
         handle = _handle(claimed)
         with self._told():
             self._give_back(handle.path, handle.name, self._clock() + round(delay_ms))
-        self._wake.set()
 
     async def depth(self) -> int:
         """How many messages wait or are in work."""
         with self._told():
             waiting = len(self._files.names(self._ready))
             return waiting + sum(len(self._files.names(f"{self._claims}/{worker}")) for worker in self._workers())
-
-    async def wait(self, timeout_ms: float) -> None:
-        """Return when a message may be due: one was sent or released here, the next known one falls due, or the time is
-        up (which is how what other processes sent is noticed)."""
-        if self._next_due is not None:
-            timeout_ms = min(timeout_ms, max(0.0, self._next_due - self._clock()))
-        if timeout_ms <= 0 or self._wake.is_set():
-            await asyncio.sleep(0)
-            return
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await self._wake.wait()
-        except TimeoutError:
-            return
 
     async def requeue_dead(self, worker: str) -> int:
         """Put back what a worker that has ended had in its hands. Replies how many messages that were."""
@@ -168,7 +146,6 @@ class FolderQueue:
                 if self._files_names(f"{staged}/{name}") > 1:
                     self._files.rename(f"{staged}/{name}", f"{self._ready}/{name}")
                     returned += 1
-        self._wake.set()
         return returned
 
     # -- inside

@@ -40,7 +40,6 @@ class MemoryQueue:
         self._order = 0
         self._keys: set[str] = set()
         self._claimed: dict[str, tuple[Message, int]] = {}
-        self._wake = asyncio.Event()
 
     async def send(self, message: Message, *, delay_ms: float = 0, key: str | None = None) -> bool:
         """Enqueue; False when a message with the same ``key`` was enqueued before (it is dropped)."""
@@ -54,7 +53,6 @@ class MemoryQueue:
 
     async def receive(self, limit: int) -> list[Claimed]:
         """Claim up to ``limit`` messages that are due, the longest due first."""
-        self._wake.clear()
         found: list[Claimed] = []
         while self._heap and len(found) < limit and self._heap[0][0] <= self._clock():
             _, _, message_id, attempt, message = heapq.heappop(self._heap)
@@ -82,28 +80,9 @@ class MemoryQueue:
             await self.release(claimed)
         return len(lost)
 
-    @property
-    def next_due(self) -> int | None:
-        """When the first waiting message is due (epoch ms), None when none waits."""
-        return self._heap[0][0] if self._heap else None
-
-    async def wait(self, timeout_ms: float) -> None:
-        """Return when a message was sent or released, the first waiting one falls due, or the time is up."""
-        if self._heap:
-            timeout_ms = min(timeout_ms, max(0, self._heap[0][0] - self._clock()))
-        if timeout_ms <= 0 or self._wake.is_set():
-            await asyncio.sleep(0)
-            return
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await self._wake.wait()
-        except TimeoutError:
-            return
-
     def _push(self, message_id: str, message: Message, attempt: int, delay_ms: float) -> None:
         self._order += 1
         heapq.heappush(self._heap, (self._clock() + round(delay_ms), self._order, message_id, attempt, message))
-        self._wake.set()
 
 
 class MemoryWorld:
