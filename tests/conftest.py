@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres_server import own_postgres, postgres_dsn, postgres_server, small_disk_postgres
+
+__all__ = ["own_postgres", "postgres_dsn", "postgres_server", "small_disk_postgres"]
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 

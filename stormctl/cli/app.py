@@ -13,9 +13,12 @@ from typing import Annotated
 import typer
 
 from stormctl import __version__
+from stormctl.cli.clean import clean
+from stormctl.cli.conditions import conditions
 from stormctl.cli.run import run
 from stormctl.cli.sweep import sweep
 from stormctl.cli.worker import worker
+from stormctl.cli.world import world
 from stormctl.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_INTERRUPTED, StormctlError
 
 TRACEBACK = "STORMCTL_TRACEBACK"
@@ -30,8 +33,11 @@ app = typer.Typer(
 
 # One line per command.
 app.command("run")(run)
+app.command("conditions")(conditions)
 app.command("sweep")(sweep)
 app.command("worker")(worker)
+app.command("clean")(clean)
+app.add_typer(world, name="world")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

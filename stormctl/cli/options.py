@@ -41,3 +41,7 @@ ReportOnly = Annotated[
     bool,
     typer.Option("--report-only", help="Exit 0 on violations and unknowns; not on bad usage or unreadable files."),
 ]
+Dsn = Annotated[
+    str | None,
+    typer.Option("--dsn", metavar="DSN", help="The PostgreSQL database. Default: STORMCTL_DSN, else one of our own."),
+]

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from stormctl.cli.options import ReportOnly
+from stormctl.cli.options import Dsn, ReportOnly
 
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a YAML file.")]
+PlanFile = Annotated[
+    Path | None, typer.Argument(metavar="PLAN", help="The plan, a YAML file. Left out with --resume.", show_default="")
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("-P", metavar="key=a,b", help="Lay a value, or several, over the plan. Give it again for more."),
@@ -17,13 +19,22 @@ Overrides = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the drivers. Default: the plan's.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where artefact folders are made.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what the plan would do, and do nothing.")]
+CreateSchema = Annotated[
+    bool, typer.Option("--create-schema", help="Make the schema `stormctl` in a database that has none.")
+]
+Resume = Annotated[
+    Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the storm in this artefact folder.")
+]
 
 
 def run(
-    plan: PlanFile,
+    plan: PlanFile = None,
     override: Overrides = None,
     seed: Seed = None,
     out: Out = Path(".stormctl"),
+    dsn: Dsn = None,
+    create_schema: CreateSchema = False,
+    resume: Resume = None,
     dry_run: DryRun = False,
     report_only: ReportOnly = False,
 ) -> None:
@@ -33,10 +44,21 @@ def run(
     """
     from stormctl.cli import run_output
     from stormctl.cli.overrides import parse_overrides
+    from stormctl.errors import UsageError
     from stormctl.storm.plan import load_plan
 
+    database = run_output.Database(dsn, create_schema)
+    if resume is not None:
+        if plan is not None or override or seed is not None or dry_run:
+            raise UsageError(
+                "--resume takes the plan and seed from its folder",
+                remedy="Leave PLAN, -P, --seed and --dry-run out.",
+            )
+        raise typer.Exit(run_output.go_on(resume, database, report_only=report_only))
+    if plan is None:
+        raise UsageError("there is no plan to run", remedy="Name one, such as configs/quick.yaml, or use --resume DIR.")
     loaded = load_plan(plan, parse_overrides(override or ()), seed)
     if dry_run:
         run_output.describe(loaded)
         raise typer.Exit
-    raise typer.Exit(run_output.execute(loaded, out, report_only=report_only))
+    raise typer.Exit(run_output.execute(loaded, out, database, report_only=report_only))

@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import aclosing, closing, suppress
+from contextlib import AbstractContextManager, aclosing, closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ from stormctl.storm.events import AttemptLanded, Handler
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan
+from stormctl.storm.resume import Earlier
+from stormctl.worlds.open import ServerHandle
 
 if TYPE_CHECKING:
     from stormctl.report.load import Artefact
@@ -43,58 +46,102 @@ def describe(plan: Plan) -> None:
     emit("\n".join(description_of(plan).lines()))
 
 
-def execute(plan: Plan, root: Path, *, report_only: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Which database a person named, if any, and whether the schema may be made there."""
+
+    dsn: str | None = None
+    create_schema: bool = False
+
+
+NO_DATABASE = Database()
+
+
+def execute(plan: Plan, root: Path, database: Database = NO_DATABASE, *, report_only: bool) -> int:
     """Run the storm, sweep its logs, show and keep the results; the exit code.
 
     What landed is shown and kept also when Ctrl-C or SIGTERM ends the storm early, or when a store or a worker fails;
     then the failure is raised.
     """
+    with _Interrupts() as interrupts, _server(plan, database) as server:
+        folder = StormFolder.create(plan, root, None if server is None else server.shown)
+        return _run(_Storm(plan, folder, server=server), interrupts, report_only=report_only)
+
+
+def go_on(path: Path, database: Database = NO_DATABASE, *, report_only: bool) -> int:
+    """Resume the storm in a folder, as :func:`execute` runs one."""
+    from stormctl.storm.resume import resumable
+
+    found = resumable(path)
+    with _Interrupts() as interrupts, _server(found.plan, database) as server:
+        storm = _Storm(found.plan, found.folder, found.earlier, server)
+        return _run(storm, interrupts, report_only=report_only)
+
+
+@dataclass(slots=True)
+class _Storm:
+    """What is run. ``attempts`` are those that landed so far."""
+
+    plan: Plan
+    folder: StormFolder
+    earlier: Earlier = field(default_factory=Earlier)
+    server: ServerHandle | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.attempts.extend(self.earlier.landed)
+
+
+def _server(plan: Plan, database: Database) -> AbstractContextManager[ServerHandle | None]:
+    from stormctl.storm.servers import server_for
+
+    return server_for(plan, database.dsn, create_schema=database.create_schema)
+
+
+def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
     from stormctl.report.live import follow
 
     console = _console()
-    folder = StormFolder.create(plan, root)
-    attempts: list[Attempt] = []
     handler = follow(console)
+    path = storm.folder.path
     try:
-        _until_swept(plan, folder, handler, attempts)
+        _until_swept(storm, handler, interrupts)
     except (KeyboardInterrupt, asyncio.CancelledError):
         handler.close()
-        show(folder.path, console, pictures=False)
+        show(path, console, pictures=False)
         emit("interrupted: what landed is kept in the artefact folder")
         return EXIT_INTERRUPTED
     except StormctlError:
         handler.close()
-        if attempts:
+        if storm.attempts:
             with suppress(StormctlError):  # the first failure is the one to tell
-                show(folder.path, console, pictures=False)
+                show(path, console, pictures=False)
         raise
     finally:
         handler.close()
-    return combine(codes(show(folder.path, console, pictures=True)), report_only=report_only)
+    return combine(codes(show(path, console, pictures=True)), report_only=report_only)
 
 
-def _until_swept(plan: Plan, folder: StormFolder, handler: Handler, attempts: list[Attempt]) -> None:
+def _until_swept(storm: _Storm, handler: Handler, interrupts: _Interrupts) -> None:
     from stormctl.storm.after import sweep_storm
 
-    with _Interrupts() as interrupts:
-        asyncio.run(_storm(plan, folder, handler, attempts, interrupts))
-        interrupts.check()
-        with closing(sweep_storm(plan, folder, attempts)) as swept:
-            for event in swept:
-                handler.handle(event)
-                interrupts.check()
+    asyncio.run(_storm(storm, handler, interrupts))
+    interrupts.check()
+    with closing(sweep_storm(storm.plan, storm.folder, storm.attempts)) as swept:
+        for event in swept:
+            handler.handle(event)
+            interrupts.check()
 
 
-async def _storm(
-    plan: Plan, folder: StormFolder, handler: Handler, attempts: list[Attempt], interrupts: _Interrupts
-) -> None:
+async def _storm(storm: _Storm, handler: Handler, interrupts: _Interrupts) -> None:
     from stormctl.storm.driver import run_storm
 
     interrupts.task = asyncio.current_task()
-    async with aclosing(run_storm(plan, folder)) as events:
+    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, server=storm.server)
+    async with aclosing(running) as events:
         async for event in events:
             if isinstance(event, AttemptLanded):
-                attempts.append(event.attempt)
+                storm.attempts.append(event.attempt)
             handler.handle(event)
 
 
@@ -163,11 +210,20 @@ def show(path: Path, console: Console, *, pictures: bool) -> Artefact:
 def codes(artefact: Artefact) -> list[int]:
     """The exit codes of a storm's parts.
 
-    One for each attempt and for each log that was swept; unknown for each cell in which nothing could be judged;
-    internal when a log of ours cannot be read.
+    One for each attempt that says something and for each log that was swept; unknown for each cell in which nothing
+    could be judged, and for whatever failed where a control did; internal when a log of ours cannot be read. An attempt
+    without pressure, or a vacuous one, is never clean.
     """
-    found = [EXIT_VIOLATIONS if attempt.outcome.gates else EXIT_CLEAN for attempt in artefact.attempts]
-    found += [_BY_VERDICT.get(log.verdict, EXIT_UNKNOWN) for log in artefact.logs]
+    suspect = {cell for cell in artefact.cells if artefact.suspect(cell)}
+    cell_of = {attempt.run_id: attempt.cell for attempt in artefact.attempts}
+    found = [
+        EXIT_UNKNOWN if attempt.cell in suspect else EXIT_VIOLATIONS
+        for attempt in artefact.attempts
+        if attempt.outcome.gates
+    ]
+    for log in artefact.logs:
+        code = _BY_VERDICT.get(log.verdict, EXIT_UNKNOWN)
+        found.append(EXIT_UNKNOWN if code == EXIT_VIOLATIONS and cell_of.get(log.run_id) in suspect else code)
     judged = {one.cell for one in artefact.attempts if one.outcome is not Outcome.INFRA and not one.flags}
     if not artefact.cells or set(artefact.cells) - judged:
         found.append(EXIT_UNKNOWN)

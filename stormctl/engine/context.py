@@ -34,6 +34,7 @@ class Item:
     __slots__ = (
         "arguments",
         "attempts",
+        "awaited",
         "correlation_id",
         "created",
         "disposed",
@@ -43,6 +44,7 @@ class Item:
         "rank",
         "resume_at",
         "retry_at",
+        "started_at",
         "token",
     )
 
@@ -59,6 +61,9 @@ class Item:
         self.owner: str | None = None
         self.attempts = 0
         self.retry_at: int | None = None
+        self.started_at: int | None = None
+        #: a hook whose registration the workflow waits for
+        self.awaited = False
 
 
 #: ranks are encoded this many at a time

@@ -67,8 +67,9 @@ class Pending:
 
     ``created`` tells whether the log holds its create. ``create`` is the class of a create still to be written (None
     when there is none). ``resume_at`` (epoch ms) is a wait's; ``disposed`` says that the workflow gave the hook up.
-    ``owner`` is the message that runs a started step inline; ``attempts`` counts its starts; ``retry_at`` is set while
-    a failed attempt waits to be tried again.
+    ``owner`` is the message that runs a started step inline; ``attempts`` counts its starts and ``started_at`` (epoch
+    ms) is the latest one's; ``retry_at`` is set while a failed attempt waits to be tried again. ``awaited`` says of a
+    hook that the workflow waits for its registration.
     """
 
     rank: int
@@ -84,6 +85,8 @@ class Pending:
     owner: str | None = None
     attempts: int = 0
     retry_at: int | None = None
+    started_at: int | None = None
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,17 @@ class Idle(StrEnum):
     REGISTRY = "registry"
 
 
+class Registration(StrEnum):
+    """How the news that a hook was registered, or refused, reaches a workflow that waits for it.
+
+    ``QUEUE``: in its turn of the promise queue, which earlier results may still be parked behind. ``BARRIER``: through
+    a delivery barrier, after everything that the log holds before it (#4215).
+    """
+
+    QUEUE = "queue"
+    BARRIER = "barrier"
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """One generation. ``upstream`` are the pull requests that made it, newest last."""
@@ -35,6 +46,7 @@ class Generation:
     idle: Idle
     fixed: str
     leaves: str
+    registration: Registration = Registration.QUEUE
 
 
 NETS = Generation(
@@ -56,7 +68,17 @@ DISPENSER = Generation(
     leaves="a branch that a shorter log leaves blocked draws nothing, and its sibling takes its rank (#3696)",
 )
 
-GENERATIONS: dict[str, Generation] = {generation.name: generation for generation in (NETS, DISPENSER)}
+REGISTERED = Generation(
+    "registered",
+    (3139, 3198, 3406, 3554, 4215),
+    retirement=Dispenser,
+    idle=Idle.REGISTRY,
+    fixed="a hook's registration no longer overtakes the results that the log holds before it",
+    leaves="as the dispenser's: a branch that a shorter log leaves blocked draws nothing (#3696)",
+    registration=Registration.BARRIER,
+)
+
+GENERATIONS: dict[str, Generation] = {generation.name: generation for generation in (NETS, DISPENSER, REGISTERED)}
 
 
 def generation(name: str) -> Generation:

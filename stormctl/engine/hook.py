@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stormctl.engine import divergence
 from stormctl.engine.barriers import Barrier
+from stormctl.engine.generations import Registration
 from stormctl.engine.prepared import Prepared
 from stormctl.engine.primitives import payload_of
 from stormctl.engine.promise import FULFILLED, REJECTED, Promise
@@ -70,6 +71,7 @@ class Hook:
         "_context",
         "_kept",
         "_last",
+        "_outcome",
         "_refused",
         "_registered",
         "_seen",
@@ -88,6 +90,8 @@ class Hook:
         self._last: Promise | None = None
         self._registered: Promise | None = None
         self._refused: HookConflict | None = None
+        #: what the store said to the registration, once it may be told
+        self._outcome: tuple[int, HookConflict | None] | None = None
         self._kept: deque[_Delivery] = deque()
         self._seen: set[str] = set()
         context.subscribe(self)
@@ -119,13 +123,22 @@ class Hook:
         """The promise that settles when the store has registered the hook, or rejects with HookConflict."""
         if self._registered is None:
             self._registered = Promise(self._context.loop)
-            if self.item.created:
-                self._registered.settle(FULFILLED, None)
-            elif self._refused is not None:
-                self._registered.settle(REJECTED, self._refused)
-            else:
+            if self._outcome is not None:
+                self._registered.settle(*self._outcome)
+            elif not self.item.created and self._refused is None:
+                self.item.awaited = True
                 self._wait_for_the_log()
         return self._registered
+
+    def conflict(self) -> Promise:
+        """The promise of None when the store has registered the hook, or of the id of the run that owns its token."""
+        asked = Promise(self._context.loop)
+
+        def answer(state: int, value: Any) -> None:
+            asked.settle(FULFILLED, None if state == FULFILLED else str(value))
+
+        self.registered().react(answer)
+        return asked
 
     def dispose(self) -> None:
         """Give the hook up: its token is free again, and nothing sent to it arrives any more."""
@@ -158,9 +171,9 @@ class Hook:
             self._receive(event, index)
         elif kind == kinds.HOOK_CREATED:
             self.item.created = True
-            self._register(FULFILLED, None)
+            self._register(index, FULFILLED, None)
         elif kind == kinds.HOOK_CONFLICT:
-            self._conflict(event)
+            self._conflict(event, index)
         elif kind == kinds.HOOK_DISPOSED:
             self._leave()
             context.items.pop(self.item.correlation_id, None)
@@ -184,21 +197,40 @@ class Hook:
         self.suspends = self._waiting()
         delivery.to(awaiter)
 
-    def _conflict(self, event: Prepared) -> None:
+    def _conflict(self, event: Prepared, index: int) -> None:
         self._leave()
         self._context.items.pop(self.item.correlation_id, None)
         self._refused = error = HookConflict(str(event.event.data.get("conflictingRunId", "")))
-        self._register(REJECTED, error)
+        self._register(index, REJECTED, error)
         if self._awaiter is not None:
             self._awaiter.settle(REJECTED, error)
             self._awaiter = None
 
-    def _register(self, state: int, value: Any) -> None:
-        waiting = self._registered
-        if waiting is None:
+    def _register(self, index: int, state: int, value: HookConflict | None) -> None:
+        """The store's answer was read: tell whoever waits for it, in the way of this generation."""
+        context = self._context
+        self.item.awaited = False
+        if context.generation.registration is Registration.BARRIER:
+            gate = context.barriers.earlier(index, HOOK)
+            barrier = context.barriers.register(index, HOOK, armed=True)
+
+            def deliver(_state: int, _value: object) -> None:
+                context.barriers.delivered(barrier)
+                self._tell(state, value)
+
+            context.queue.react(lambda _state, _value: gate.react(deliver))
+        elif self._registered is None:
+            self._outcome = (state, value)
             return
-        self._context.queue.react(lambda _state, _value: waiting.settle(state, value))
+        else:
+            self._outcome = (state, value)
+            context.queue.react(lambda _state, _value: self._tell(state, value))
         self.suspends = self._awaiter is not None
+
+    def _tell(self, state: int, value: HookConflict | None) -> None:
+        self._outcome = (state, value)
+        if self._registered is not None:
+            self._registered.settle(state, value)
 
     def _wait_for_the_log(self) -> None:
         self.suspends = True
@@ -207,7 +239,7 @@ class Hook:
             self._context.suspend_when_idle()
 
     def _waiting(self) -> bool:
-        return self._awaiter is not None or (self._registered is not None and not self._registered.state)
+        return self._awaiter is not None or self.item.awaited
 
     def _leave(self) -> None:
         self.suspends = False

@@ -70,6 +70,7 @@ class Step:
         if kind == STEP_STARTED:
             item.attempts += 1
             item.retry_at = None
+            item.started_at = event.event.created_at
             item.owner = event.event.data.get("ownerMessageId")
         elif kind == STEP_CREATED:
             item.created = True

@@ -101,7 +101,8 @@ def _names(event: Event) -> tuple[str | None, ...]:
 
 
 def _pending(items: dict[str, Item]) -> Iterator[Pending]:
-    inline = INLINE_STEPS
+    # While the workflow waits for a hook's registration nothing runs inline: the delivery is to come back at once.
+    inline = 0 if any(item.awaited for item in items.values()) else INLINE_STEPS
     for item in items.values():
         create: Create | None = None
         if not item.created:
@@ -124,6 +125,8 @@ def _pending(items: dict[str, Item]) -> Iterator[Pending]:
             owner=item.owner,
             attempts=item.attempts,
             retry_at=item.retry_at,
+            started_at=item.started_at,
+            awaited=item.awaited,
         )
 
 

@@ -1,11 +1,12 @@
 """The log as data: events, ids and ranks, logs, captures. Nothing here reads a file or knows an engine."""
 
-from stormctl.history.capture import AuditRecord, Capture, Evidence, Facet, RunRow
+from stormctl.history.capture import LOG_READ_AT, AuditRecord, Capture, Evidence, Facet, ReadRecord, RunRow
 from stormctl.history.event import Event
 from stormctl.history.log import EventLog
 from stormctl.history.payload import Inline, Payload, Sealed, digest_value
 
 __all__ = [
+    "LOG_READ_AT",
     "AuditRecord",
     "Capture",
     "Event",
@@ -14,6 +15,7 @@ __all__ = [
     "Facet",
     "Inline",
     "Payload",
+    "ReadRecord",
     "RunRow",
     "Sealed",
     "digest_value",

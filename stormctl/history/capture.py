@@ -16,6 +16,9 @@ from stormctl.history.log import EventLog
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
+LOG_READ_AT = "log_read_at"
+"""The key in a capture's ``data`` for when its log was read: nanoseconds of the clock of its audit."""
+
 
 class Facet(StrEnum):
     """A kind of evidence that a capture may hold or lack. The value is how a person reads it."""
@@ -30,6 +33,7 @@ class Facet(StrEnum):
     RESULT = "the run's returned value"
     COMMIT_STAMPS = "commit times"
     AUDIT = "the append audit"
+    READS = "the reads of its deliveries"
     ROWS = "entity rows"
 
 
@@ -75,6 +79,22 @@ class AuditRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadRecord:
+    """One read of a run's log by one delivery, as its worker wrote it down.
+
+    ``full`` is False for a read behind the reader's cursor. ``last_event_id`` names the last of the ``count`` events
+    that it returned, None when it returned none. Times are nanoseconds of the machine's monotonic clock.
+    """
+
+    reader: str
+    full: bool
+    last_event_id: str | None
+    count: int
+    began: int
+    returned: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """The run as the store's entity row shows it, and what the workload returned."""
 
@@ -95,6 +115,7 @@ class Capture:
     evidence: Evidence
     run: RunRow | None = None
     audit: tuple[AuditRecord, ...] | None = None
+    reads: tuple[ReadRecord, ...] | None = None
     data: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
     def lacks(self, needs: frozenset[Facet]) -> tuple[Facet, ...]:

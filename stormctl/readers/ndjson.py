@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from stormctl.errors import StoreFailure
-from stormctl.history import AuditRecord, Capture, EventLog
+from stormctl.history import AuditRecord, Capture, EventLog, ReadRecord
 from stormctl.readers import meta
-from stormctl.readers.rows import audit_of_row, event_of_row, row_of_audit, row_of_event
+from stormctl.readers.rows import event_of_row, row_of_audit, row_of_event, trail_of_row
 from stormctl.readers.text import rows
 
 LOGS, AUDIT = "logs", "audit"
@@ -42,11 +42,11 @@ class NdjsonReader:
         """The one capture of the file."""
         about = meta.read(meta_path(path), path.name.removesuffix(SUFFIX))
         events = [event_of_row(row, about.run_id, where) for where, row in rows(path)]
-        audit = _read_audit(path) if about.audit is not False else None
+        audit, reads = _read_audit(path) if about.audit is not False else (None, None)
         evidence = about.evidence_for(events, has_audit=audit is not None)
         if about.audit and audit is None:
             evidence = replace(evidence, notes=(*evidence.notes, "its audit file is not beside it"))
-        yield Capture(str(path), EventLog(events, about.run_id), evidence, about.run, audit, about.data)
+        yield Capture(str(path), EventLog(events, about.run_id), evidence, about.run, audit, reads, about.data)
 
 
 def meta_path(log: Path) -> Path:
@@ -59,9 +59,14 @@ def audit_path(log: Path) -> Path:
     return log.parent.parent / AUDIT / log.name
 
 
-def _read_audit(log: Path) -> tuple[AuditRecord, ...] | None:
+def _read_audit(log: Path) -> tuple[tuple[AuditRecord, ...] | None, tuple[ReadRecord, ...] | None]:
+    """The appends and the reads that the audit file holds; None where there are none."""
     path = audit_path(log)
-    return tuple(audit_of_row(row, where) for where, row in rows(path)) if path.is_file() else None
+    if not path.is_file():
+        return None, None
+    trail = [trail_of_row(row, where) for where, row in rows(path)]
+    reads = tuple(record for record in trail if isinstance(record, ReadRecord))
+    return tuple(record for record in trail if isinstance(record, AuditRecord)), reads or None
 
 
 def write_capture(capture: Capture, folder: Path, *, with_payloads: bool = False) -> Path:
@@ -76,7 +81,8 @@ def write_capture(capture: Capture, folder: Path, *, with_payloads: bool = False
         log.parent.mkdir(parents=True, exist_ok=True)
         if capture.audit is not None:
             audit_path(log).parent.mkdir(exist_ok=True)
-            _write(audit_path(log), map(row_of_audit, capture.audit))
+            trail: list[AuditRecord | ReadRecord] = [*capture.audit, *(capture.reads or ())]
+            _write(audit_path(log), (row_of_audit(record) for record in trail))
         _write(meta_path(log), [meta.to_json(capture)], indent=2)
         _write(log, (row_of_event(event, with_payloads=with_payloads) for event in capture.log))
     except OSError as error:

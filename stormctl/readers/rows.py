@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from stormctl.history import AuditRecord, Event, Inline, Payload, Sealed
+from stormctl.history import AuditRecord, Event, Inline, Payload, ReadRecord, Sealed
 from stormctl.readers.fields import iso_of, ms_of, optional, required
 from stormctl.readers.text import damaged
 
@@ -75,13 +75,30 @@ def _payload(row: Mapping[str, Any], where: str) -> Payload | None:
     return None if digest is None else Sealed(digest)
 
 
-def row_of_audit(record: AuditRecord) -> dict[str, Any]:
-    """The row of one append attempt: every field of the record, under its own name."""
+def row_of_audit(record: AuditRecord | ReadRecord) -> dict[str, Any]:
+    """The row of one append attempt or one read: every field of the record, under its own name."""
     return asdict(record)
 
 
+def trail_of_row(row: Mapping[str, Any], where: str) -> AuditRecord | ReadRecord:
+    """The inverse of :func:`row_of_audit`: a row with a ``reader`` is a read."""
+    return read_of_row(row, where) if "reader" in row else audit_of_row(row, where)
+
+
+def read_of_row(row: Mapping[str, Any], where: str) -> ReadRecord:
+    """The record of one read; unknown columns of a newer writer are passed over."""
+    return ReadRecord(
+        reader=required(row, "reader", str, where),
+        full=required(row, "full", bool, where),
+        last_event_id=optional(row, "last_event_id", str, where),
+        count=required(row, "count", int, where),
+        began=required(row, "began", int, where),
+        returned=required(row, "returned", int, where),
+    )
+
+
 def audit_of_row(row: Mapping[str, Any], where: str) -> AuditRecord:
-    """The inverse of :func:`row_of_audit`; unknown columns of a newer writer are passed over."""
+    """The record of one append attempt; unknown columns of a newer writer are passed over."""
     kinds: dict[str, type[Any]] = {"admitted": bool, "position": int, "snapshot": int}
     kinds |= dict.fromkeys(("entered", "minted", "published", "returned"), int)
     optional_keys = {"correlation_id", "position", "event_id", "snapshot"}
@@ -92,4 +109,4 @@ def audit_of_row(row: Mapping[str, Any], where: str) -> AuditRecord:
     return AuditRecord(**values)
 
 
-__all__ = ["COLUMNS", "audit_of_row", "event_of_row", "row_of_audit", "row_of_event"]
+__all__ = ["COLUMNS", "event_of_row", "read_of_row", "row_of_audit", "row_of_event", "trail_of_row"]

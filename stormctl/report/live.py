@@ -23,7 +23,9 @@ from stormctl.storm.events import (
     LogSwept,
     StormEvent,
     StormFinished,
+    StormNoted,
     StormStarted,
+    WorkerDied,
 )
 
 BAR = 60
@@ -44,6 +46,8 @@ class LiveTable:
         self._running: Counter[Cell] = Counter()
         self._findings: Counter[str] = Counter()
         self._swept = 0
+        self._died = 0
+        self._before = 0
         self._finished = False
         self._title = ""
         self._began = time.monotonic()
@@ -53,6 +57,7 @@ class LiveTable:
         match event:
             case StormStarted():
                 self._planned = event.planned
+                self._before = event.landed
                 self._title = f"{event.name}, seed {event.seed}"
                 for warning in event.warnings:
                     self._console.print(Text(f"warning: {warning}", style="yellow"))
@@ -63,6 +68,10 @@ class LiveTable:
                 cell = event.attempt.cell
                 self._running[cell] = max(0, self._running[cell] - 1)
                 self._landed.setdefault(cell, Counter())[look(event.attempt.outcome).word] += 1
+            case WorkerDied():
+                self._died += 1
+            case StormNoted():
+                self._console.print(Text(f"note: {event.text}", style="yellow"))
             case LogSwept():
                 self._swept += 1
                 self._findings.update(event.findings)
@@ -75,7 +84,7 @@ class LiveTable:
     def render(self) -> RenderableType:
         """The table as it stands."""
         total = sum(self._planned.values())
-        landed = sum(counts.total() for counts in self._landed.values())
+        landed = self._before + sum(counts.total() for counts in self._landed.values())
         seconds = int(time.monotonic() - self._began)
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column("cell", no_wrap=True)
@@ -84,7 +93,7 @@ class LiveTable:
         for cell in self._planned:
             counts = self._landed.get(cell, Counter())
             table.add_row(
-                f"{cell.scenario}  {cell.condition} + {cell.generation}",
+                Text(f"{cell.scenario}  {_arm(cell, self._planned)}"),
                 str(self._running[cell]),
                 *(Text(str(counts[one.word]), style=one.style if counts[one.word] else "dim") for one in LOOKS),
             )
@@ -95,6 +104,8 @@ class LiveTable:
         filled = BAR * done // max(1, of)
         bar = Text.assemble(("━" * filled, "bold"), ("─" * (BAR - filled), "dim"))
         lines: list[RenderableType] = [Text(status, style="bold"), bar, table]
+        if self._died:
+            lines.append(Text(f"workers that died and were replaced: {self._died}"))
         if found:
             lines.append(Text(f"findings: {found}", style=CORRUPTED.style))
         return Group(*lines)
@@ -107,11 +118,14 @@ class PlainLines:
         self._console = console
         self._total = 0
         self._landed = 0
+        self._planned: Mapping[Cell, int] = {}
 
     def handle(self, event: StormEvent) -> None:
         match event:
             case StormStarted():
+                self._planned = event.planned
                 self._total = sum(event.planned.values())
+                self._landed = event.landed
                 cells = len(event.planned)
                 where = f"{cells} cell{'s' if cells != 1 else ''}"
                 self._say(f"{event.name}, seed {event.seed}: {self._total} attempts in {where}")
@@ -122,9 +136,16 @@ class PlainLines:
                 cell = attempt.cell
                 flags = f" ({', '.join(attempt.flags)})" if attempt.flags else ""
                 self._say(
-                    f"[{self._landed}/{self._total}] {cell.scenario}, {cell.condition} + {cell.generation}, "
+                    f"[{self._landed}/{self._total}] {cell.scenario}, {_arm(cell, self._planned)}, "
                     f"attempt {attempt.number}: {attempt.outcome} after {attempt.duration_ms / 1000:.1f} s{flags}"
                 )
+            case WorkerDied():
+                self._say(
+                    f"worker {event.worker} {event.how}; {event.requeued} messages went back, "
+                    f"worker {event.successor} took its place"
+                )
+            case StormNoted():
+                self._say(f"note: {event.text}")
             case StormFinished():
                 why = {"done": "done", "budget": "the launch budget ran out", "interrupted": "interrupted"}
                 self._say(
@@ -179,9 +200,17 @@ def event_row(event: StormEvent) -> dict[str, Any]:
                 "findings": dict(event.findings),
                 "unknown": list(event.unknown),
             }
+        case WorkerDied() | StormNoted():
+            body = asdict(event)
         case StormFinished():
             body = {**asdict(event), "folder": str(event.folder)}
     return {"event": _word(event), **body}
+
+
+def _arm(cell: Cell, planned: Mapping[Cell, int]) -> str:
+    """A cell without its scenario, and without its world when there is only one."""
+    several = len({one.world for one in planned}) > 1
+    return cell.arm if several else f"{cell.condition} + {cell.generation}"
 
 
 def _word(event: StormEvent) -> str:

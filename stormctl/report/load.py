@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stormctl.errors import PlanError, UnreadableInput
+from stormctl.report.controls import arm_key, suspect_arms
 from stormctl.storm.attempt import SCHEMA as ATTEMPT_SCHEMA
 from stormctl.storm.attempt import Attempt, Cell
+from stormctl.storm.faults.fired import FaultFired, read_fired
 from stormctl.storm.names import Names
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan, load_plan
@@ -55,7 +57,7 @@ class Artefact:
     """A storm as its folder tells it.
 
     ``plan`` is None when plan.yaml is absent or of another version; ``reason`` is why the storm ended (``done``,
-    ``budget``, ``interrupted``), or None when nobody wrote it down.
+    ``budget``, ``interrupted``), or None when nobody wrote it down. ``fired`` is every fault that fired.
     """
 
     folder: Path
@@ -66,6 +68,7 @@ class Artefact:
     env: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    fired: tuple[FaultFired, ...] = ()
 
     @property
     def name(self) -> str:
@@ -87,6 +90,10 @@ class Artefact:
     def arms(self) -> tuple[str, ...]:
         """What is compared, in plan order: the first is old, the last is new."""
         return tuple(dict.fromkeys(self.arm(cell) for cell in self.cells))
+
+    def suspect(self, cell: Cell) -> bool:
+        """Whether a control of the cell's arm failed, so that its environment is suspect and nothing there gates."""
+        return arm_key(cell) in suspect_arms(self.attempts)
 
     def arm(self, cell: Cell) -> str:
         """A cell without its scenario, and without its world when the storm has only one."""
@@ -111,6 +118,7 @@ def load_artefact(folder: Path) -> Artefact:
         env=_json(folder / "env.json", notes),
         reason=_json(folder / "storm.json", notes).get("reason"),
         notes=tuple(notes),
+        fired=tuple(read_fired(folder)),
     )
 
 

@@ -8,7 +8,8 @@ from rich.text import Text
 from stormctl.report import tally
 from stormctl.report.histogram import terminal_histogram
 from stormctl.report.load import Artefact
-from stormctl.report.tables import comparison_table, duration_table, outcome_table, sweep_table
+from stormctl.report.tables import comparison_table, duration_table, outcome_table, sweep_table, work_table
+from stormctl.report.work import faults_text, work_rows
 
 #: Why a storm ended early.
 REASONS = {
@@ -26,12 +27,16 @@ def render_storm(artefact: Artefact, console: Console) -> None:
     console.print()
     console.print(outcome_table(rows))
     for text in remarks(artefact):
-        _say(console, text)
+        console.print(Text(text))
     compared = tally.comparisons(rows)
     if compared:
         console.print()
-        _say(console, f"old is {artefact.arms[0]}, new is {artefact.arms[-1]}")
+        _say(console, tally.sides_text(rows))
         console.print(comparison_table(compared))
+    work = work_rows(artefact)
+    if work:
+        console.print()
+        console.print(work_table(work))
     swept = tally.sweep_rows(artefact)
     if swept:
         console.print()
@@ -55,12 +60,11 @@ def head(artefact: Artefact) -> str:
 
 
 def remarks(artefact: Artefact) -> list[str]:
-    """What the outcome table alone would hide: the split of stuck, lost pressure, unreadable logs."""
+    """What the outcome table alone would hide: the split of stuck, lost pressure, a suspect environment, the faults
+    that fired, unreadable logs."""
     found = [tally.stuck_text(tally.outcome_rows(artefact))]
-    found += [
-        f"{flag}: {count} attempt{'s' if count != 1 else ''}"
-        for flag, count in sorted(tally.flag_counts(artefact).items())
-    ]
+    found += tally.flag_texts(artefact)
+    found += [tally.environment_text(artefact), faults_text(artefact.fired)]
     if artefact.unreadable:
         found.append(f"unreadable: {len(artefact.unreadable)} logs, such as {artefact.unreadable[0]}")
     return [text for text in found if text]

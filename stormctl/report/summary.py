@@ -8,6 +8,7 @@ from pathlib import Path
 from stormctl.report import tally
 from stormctl.report.load import Artefact
 from stormctl.report.storm import head, remarks
+from stormctl.report.work import work_rows
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import resolved_yaml
 
@@ -26,11 +27,23 @@ def summary_text(artefact: Artefact) -> str:
     """The verdict line first; then the tables; the configuration in a fold at the end."""
     rows = tally.outcome_rows(artefact)
     parts = [f"**{_escape(tally.verdict_line(artefact))}**", _escape(head(artefact))]
+    vacuous = ("vacuous",) if any(row.vacuous for row in rows) else ()
+    outcomes = ("completed", *vacuous, "corrupted (95 %)", "stuck", "other", "infra")
     parts.append(
         _table(
-            ("scenario", "condition + generation", "n", "completed", "corrupted (95 %)", "stuck", "other", "infra"),
+            ("scenario", "condition + generation", "n", *outcomes),
             (
-                (row.cell.scenario, row.arm, row.n, row.completed, row.rate, row.stuck, row.other, row.infra)
+                (
+                    row.cell.scenario,
+                    row.arm + (" (environment)" if row.environment else ""),
+                    row.n,
+                    row.completed,
+                    *((row.vacuous,) if vacuous else ()),
+                    row.rate,
+                    row.stuck,
+                    row.other,
+                    row.infra,
+                )
                 for row in rows
             ),
             words=2,
@@ -39,12 +52,33 @@ def summary_text(artefact: Artefact) -> str:
     parts += [_escape(text) for text in remarks(artefact)]
     compared = tally.comparisons(rows)
     if compared:
-        parts.append(_escape(f"Old is {artefact.arms[0]}, new is {artefact.arms[-1]}."))
+        parts.append(_escape(f"{tally.sides_text(rows).capitalize()}."))
         parts.append(
             _table(
                 ("corrupted", "old", "new", "old - new (95 %)", "reading"),
                 ((one.scenario, one.old.rate, one.new.rate, one.difference, one.reading) for one in compared),
                 words=1,
+            )
+        )
+    work = work_rows(artefact)
+    if work:
+        parts.append(
+            _table(
+                ("scenario", "work", "restarts/run", "412s (useless)", "reinvoked", "diverged", "re-read", "stuck"),
+                (
+                    (
+                        row.cell.scenario,
+                        row.arm,
+                        f"{row.restarts_per_run:.1f}",
+                        f"{row.refused} ({row.useless})",
+                        row.reinvocations,
+                        row.divergences,
+                        row.rereads,
+                        row.stuck,
+                    )
+                    for row in work
+                ),
+                words=2,
             )
         )
     swept = tally.sweep_rows(artefact)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -10,30 +11,36 @@ from rich.text import Text
 
 from stormctl.report.style import COMPLETED, CORRUPTED, INFRA, OTHER, STUCK, Look
 from stormctl.report.tally import Comparison, OutcomeRow, SweepRow
+from stormctl.report.work import WorkRow
 from stormctl.stats import Percentiles
+from stormctl.storm.attempt import Cell
+
+_Row = TypeVar("_Row", OutcomeRow, WorkRow)
 
 
 def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
-    """One line per cell under its scenario: n, outcomes, and the corrupted rate with its 95 % Wilson interval.
+    """One line per cell under scenario and world: n, outcomes, and the corrupted rate with its 95 % Wilson interval.
 
-    ``n`` leaves out infra, which says nothing about the run.
+    ``n`` leaves out infra, which says nothing about the run. Completed attempts that prove nothing have a column when
+    there are any, and a cell whose control failed is marked.
     """
+    rows = list(rows)
+    vacuous = any(row.vacuous for row in rows)
     table = _table()
     table.add_column("condition + generation", overflow="fold", ratio=1)
-    for header in ("n", "completed"):
+    for header in ("n", "completed", *(("vacuous",) if vacuous else ())):
         table.add_column(header, justify="right")
     table.add_column("corrupted (95 %)", justify="right", no_wrap=True)
     for header in ("stuck", "other", "infra"):
         table.add_column(header, justify="right")
-    scenario = None
-    for row in rows:
-        if row.cell.scenario != scenario:
-            scenario = row.cell.scenario
-            table.add_row(Text(scenario, style="bold"))
+    for heading, row in _under_headings(rows):
+        if heading is not None:
+            table.add_row(heading)
         table.add_row(
-            f"  {row.arm}",
+            Text(f"  {_pair(row.cell)}" + (" (environment)" if row.environment else "")),
             str(row.n),
             _count(row.completed, COMPLETED),
+            *((_count(row.vacuous, OTHER),) if vacuous else ()),
             _coloured(str(row.rate), CORRUPTED, row.corrupted),
             _count(row.stuck, STUCK),
             _count(row.other, OTHER),
@@ -53,7 +60,9 @@ def comparison_table(comparisons: Iterable[Comparison]) -> Table:
     for one in comparisons:
         rates = [f"{row.rate.k}/{row.rate.n}" for row in (one.old, one.new)]
         sign = one.difference.sign
-        table.add_row(one.scenario, *rates, str(one.difference), Text(one.reading, style="bold" if sign else "dim"))
+        table.add_row(
+            Text(one.scenario), *rates, str(one.difference), Text(one.reading, style="bold" if sign else "dim")
+        )
     return table
 
 
@@ -61,10 +70,10 @@ def sweep_table(rows: Iterable[SweepRow], arms: Iterable[str]) -> Table:
     """Fatal findings per sweep: how many, in how many of the logs that could be judged."""
     rows, arms = list(rows), list(arms)
     table = _table()
-    if len(arms) <= 2:
+    if len(arms) <= 2 and sum(map(len, arms)) <= 60:  # longer ones would leave no room for the sweeps
         table.add_column("findings by sweep", overflow="fold", ratio=1)
         for arm in arms:
-            table.add_column(arm, justify="right")
+            table.add_column(Text(arm), justify="right")
         for row in rows:
             table.add_row(row.sweep, *(_coloured(str(cell), CORRUPTED, cell.findings) for cell in row.cells))
         return table
@@ -73,7 +82,26 @@ def sweep_table(rows: Iterable[SweepRow], arms: Iterable[str]) -> Table:
     table.add_column("findings", justify="right")
     for row in rows:
         for index, (arm, cell) in enumerate(zip(arms, row.cells, strict=True)):
-            table.add_row("" if index else row.sweep, arm, _coloured(str(cell), CORRUPTED, cell.findings))
+            table.add_row("" if index else row.sweep, Text(arm), _coloured(str(cell), CORRUPTED, cell.findings))
+    return table
+
+
+def work_table(rows: Iterable[WorkRow]) -> Table:
+    """What refused preconditions and divergences cost, one line per cell: totals, but for the restarts."""
+    table = _table()
+    table.add_column("work", overflow="fold", ratio=1)
+    for header in ("restarts/run", "412s (useless)", "again", "diverged", "re-read", "stuck"):
+        table.add_column(header, justify="right")
+    for heading, row in _under_headings(rows):
+        if heading is not None:
+            table.add_row(heading)
+        table.add_row(
+            Text(f"  {_pair(row.cell)}"),
+            f"{row.restarts_per_run:.1f}",
+            f"{row.refused} ({row.useless})",
+            *(str(count) for count in (row.reinvocations, row.divergences, row.rereads)),
+            _count(row.stuck, STUCK),
+        )
     return table
 
 
@@ -87,6 +115,21 @@ def duration_table(durations: dict[str, Percentiles]) -> Table:
         values = (one.p50, one.p90, one.p95, one.p99, one.max)
         table.add_row(word, str(one.n), *(f"{value:.1f}" for value in values))
     return table
+
+
+def _under_headings(rows: Iterable[_Row]) -> Iterator[tuple[Text | None, _Row]]:
+    """Each row, with its scenario (and world, where there are several) before the first one of it."""
+    rows = list(rows)
+    several = len({row.cell.world for row in rows}) > 1
+    last = None
+    for row in rows:
+        text = f"{row.cell.scenario}, {row.cell.world}" if several else row.cell.scenario
+        yield (None if text == last else Text(text, style="bold")), row
+        last = text
+
+
+def _pair(cell: Cell) -> str:
+    return f"{cell.condition} + {cell.generation}"
 
 
 def _table() -> Table:

@@ -15,7 +15,11 @@ from stormctl.storm.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """How one cell came out. ``n`` are the attempts that say something about the cell: all but infra."""
+    """How one cell came out. ``n`` are the attempts that say something about the cell: all but infra.
+
+    ``vacuous`` of the completed ones prove nothing: without pressure, or with every branch the same way.
+    ``environment``: a control of this arm failed.
+    """
 
     cell: Cell
     arm: str
@@ -26,6 +30,8 @@ class OutcomeRow:
     dormant: int
     other: int
     infra: int
+    vacuous: int = 0
+    environment: bool = False
 
     @property
     def n(self) -> int:
@@ -53,6 +59,8 @@ class Comparison:
     @property
     def reading(self) -> str:
         """What the interval says, in words."""
+        if self.old.environment or self.new.environment:
+            return "environment suspect"
         if self.difference.value is None:
             return "nothing to compare"
         return {1: "old corrupts more", -1: "new corrupts more", 0: "not told apart"}[self.difference.sign]
@@ -89,8 +97,10 @@ class SweepRow:
 def outcome_rows(artefact: Artefact) -> list[OutcomeRow]:
     """One row per cell, in plan order."""
     by_cell: dict[Cell, Counter[Outcome]] = {cell: Counter() for cell in artefact.cells}
+    vacuous: Counter[Cell] = Counter()
     for attempt in artefact.attempts:
         by_cell[attempt.cell][attempt.outcome] += 1
+        vacuous[attempt.cell] += bool(attempt.flags) and attempt.outcome is Outcome.COMPLETED
     rows = []
     for cell, counts in by_cell.items():
         shown = Counter(dict.fromkeys(("completed", "corrupted", "other", "infra"), 0))
@@ -107,23 +117,34 @@ def outcome_rows(artefact: Artefact) -> list[OutcomeRow]:
                 counts[Outcome.DORMANT],
                 shown["other"],
                 shown["infra"],
+                vacuous[cell],
+                artefact.suspect(cell),
             )
         )
     return rows
 
 
 def comparisons(rows: Iterable[OutcomeRow]) -> list[Comparison]:
-    """The first arm of each scenario and world against its last, where there are two."""
+    """The first arm of each scenario and world against every later one. With more than two arms a comparison says which
+    is the new one."""
     groups: dict[tuple[str, str], list[OutcomeRow]] = {}
     for row in rows:
         groups.setdefault((row.cell.scenario, row.cell.world), []).append(row)
     several = len({world for _, world in groups}) > 1
-    return [
-        Comparison(f"{scenario} ({world})" if several else scenario, group[0], group[-1],
-                   difference(group[0].rate, group[-1].rate))
-        for (scenario, world), group in groups.items()
-        if len(group) > 1
-    ]  # fmt: skip
+    found = []
+    for (scenario, world), (old, *later) in groups.items():
+        for new in later:
+            what = f"{scenario} ({world})" if several else scenario
+            if len(later) > 1:
+                what += f", {new.cell.condition} + {new.cell.generation}"
+            found.append(Comparison(what, old, new, difference(old.rate, new.rate)))
+    return found
+
+
+def sides_text(rows: Iterable[OutcomeRow]) -> str:
+    """Which arm is old and which is new in :func:`comparisons`."""
+    arms = tuple(dict.fromkeys(f"{row.cell.condition} + {row.cell.generation}" for row in rows))
+    return f"old is {arms[0]}, new is {arms[-1]}" if len(arms) == 2 else f"old is {arms[0]}, new is each other"
 
 
 def sweep_rows(artefact: Artefact) -> list[SweepRow]:
@@ -169,24 +190,45 @@ def stuck_text(rows: Iterable[OutcomeRow]) -> str | None:
 
 
 def verdict_line(artefact: Artefact) -> str:
-    """The one sentence that answers what the storm showed."""
+    """The one sentence that answers what the storm showed: the first and the last arm, world by world."""
     rows = outcome_rows(artefact)
-    judged = sum(row.n for row in rows)
-    if not judged:
+    if not sum(row.n for row in rows):
         return "Nothing was judged: no attempt says anything about its cell."
-    arms = artefact.arms
-    named = {"old": arms[0], "new": arms[-1]} if len(arms) > 1 else {"": arms[0]}
+    by_world: dict[str, list[str]] = {}
+    for cell in artefact.cells:
+        by_world.setdefault(cell.world, []).append(artefact.arm(cell))
     sides = []
-    for age, arm in named.items():
-        mine = [row for row in rows if row.arm == arm]
-        rate = Rate(sum(row.corrupted for row in mine), sum(row.n for row in mine))
-        sides.append(f"{age + ': ' if age else ''}{arm} corrupted {rate}")
+    for arms in by_world.values():
+        named = {"old": arms[0], "new": arms[-1]} if len(set(arms)) > 1 else {"": arms[0]}
+        for age, arm in named.items():
+            mine = [row for row in rows if row.arm == arm]
+            rate = Rate(sum(row.corrupted for row in mine), sum(row.n for row in mine))
+            sides.append(f"{age + ': ' if age else ''}{arm} corrupted {rate}")
     return "; ".join(sides)
 
 
-def flag_counts(artefact: Artefact) -> Counter[str]:
-    """How many attempts carry each flag, such as ``pressure-lost``."""
-    return Counter(flag for attempt in artefact.attempts for flag in attempt.flags)
+def flag_texts(artefact: Artefact) -> list[str]:
+    """Each flag with how many attempts carry it, cell by cell: such an attempt never counts as clean."""
+    by_flag: dict[str, Counter[Cell]] = {}
+    for attempt in artefact.attempts:
+        for flag in attempt.flags:
+            by_flag.setdefault(flag, Counter())[attempt.cell] += 1
+    texts = []
+    for flag, cells in sorted(by_flag.items()):
+        count = cells.total()
+        where = "; ".join(f"{cell.scenario}, {artefact.arm(cell)}: {number}" for cell, number in cells.items())
+        texts.append(f"{flag}: {count} attempt{'s' if count != 1 else ''} ({where})")
+    if by_flag:
+        texts.append("attempts without pressure, or in which every branch went the same way, never count as clean")
+    return texts
+
+
+def environment_text(artefact: Artefact) -> str | None:
+    """Which arms a failed control makes suspect; None when none did."""
+    arms = tuple(dict.fromkeys(artefact.arm(cell) for cell in artefact.cells if artefact.suspect(cell)))
+    if not arms:
+        return None
+    return f"environment: a control failed under {', '.join(arms)}; what else failed there is not counted against it"
 
 
 def _sweep_cell(results: Iterable[SweepResult]) -> SweepCell:

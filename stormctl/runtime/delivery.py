@@ -12,13 +12,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from stormctl.engine.door import Create, Divergence, Outcome, Pass
+from stormctl.engine.door import Outcome, Pass
 from stormctl.engine.engines import engine_for
 from stormctl.history import kinds
-from stormctl.runtime import ops, suspension
+from stormctl.runtime import conflict, inline, notes, ops, suspension
+from stormctl.runtime.conflict import Clash, Over
+from stormctl.runtime.density import Broken, contract_problem, gate
+from stormctl.runtime.flush import Flush
 from stormctl.runtime.ops import Op
+from stormctl.runtime.precondition import Site, Stale
+from stormctl.runtime.restart import Restarts, invoked_again
 from stormctl.runtime.rules import Rules
-from stormctl.runtime.steps import Call, StepEnd, run_step
+from stormctl.runtime.steps import StepEnd, run_step
 from stormctl.runtime.view import View
 from stormctl.workloads.base import Workload
 from stormctl.worlds.base import NO_PAYLOAD, AppendRequest, Claimed, Message, Refusal, Refused
@@ -53,6 +58,18 @@ def deliver(claimed: Claimed, code: Workload, rules: Rules) -> Generator[Op, Any
     return (yield from run.flow_message())
 
 
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """Writes were refused because the view they were derived from was behind."""
+
+    view: View
+    stale: Stale
+
+
+#: what going round once comes to: the view to go on from, or why it does not go on like that
+_Reached = View | Delivery | Broken | _Behind
+
+
 class _Invocation:
     """The state of one delivery between its requests."""
 
@@ -64,19 +81,19 @@ class _Invocation:
         self.rules = rules
         self.writer = writer
         self.passes = 0
-        self.restarts = 0
+        self.restarts = Restarts(rules)
 
     # -- the two kinds of message --------------------------------------------------------------------------------
 
     def step_message(self) -> Generator[Op, Any, Delivery]:
         """Run a background step; bring the run on only if no other step is open (otherwise the last one will)."""
         view = View.of(self.run_id, (yield ops.Load(self.run_id)))
-        call = _call_of(view, self.message)
+        call = inline.call_of(view, self.message)
         if view.ended:
             return self._end(Ending.ENDED)
         if call is None:
             return self._end(Ending.PARKED)
-        end = yield from run_step(call, self.code, self.rules, self.writer, None)
+        end = yield from run_step(call, self.code, self.rules, self.writer)
         if end is StepEnd.UNKNOWN:
             return (yield from self._look_again())
         if end is not StepEnd.DONE:
@@ -112,72 +129,96 @@ class _Invocation:
                 return self._end(Ending.ENDED)
             if len(view.events) > self.rules.max_events:
                 return (yield from self._fail("MAX_EVENTS_EXCEEDED", f"the log holds {len(view.events)} events"))
-            after_waits = yield from self._complete_elapsed_waits(view)
-            problem = None if after_waits is None else after_waits.contract_problem()
-            if problem is not None:
-                return (yield from self._fail("WORLD_CONTRACT_ERROR", f"the log is not dense: {problem}"))
-            reached = None if after_waits is None else (yield from self._replay_and_write(after_waits))
+            reached = yield from self._once(view)
             if isinstance(reached, Delivery):
                 return reached
-            if reached is None:
-                again = yield from self._restart()
-                if isinstance(again, Delivery):
-                    return again
-                view = again
+            if isinstance(reached, Broken):
+                return (yield from self._fail(reached.code, reached.message))
+            if isinstance(reached, _Behind):
+                newer = yield from self.restarts.view_after(reached.view, reached.stale)
+                if newer is None:
+                    return (yield from self._give_up())
+                view = newer
             else:
                 view = reached.plus((yield ops.Load(self.run_id, reached.cursor)))
         return (yield from self._fail("RUNTIME_ERROR", f"one delivery went round {self.rules.max_loops} times"))
 
-    def _complete_elapsed_waits(self, view: View) -> Generator[Op, Any, View | None]:
-        """Record that due waits have ended, and read the log until it shows them. None when the view was refused."""
+    def _once(self, view: View) -> Generator[Op, Any, _Reached]:
+        """Once round: the waits that are due, one pass, and what it asks for."""
+        if (broken := contract_problem(view)) is not None:
+            return broken
+        after_waits = yield from self._complete_elapsed_waits(view)
+        if isinstance(after_waits, _Behind):
+            return after_waits
+        dense = yield from gate(after_waits, self.rules)
+        if isinstance(dense, Broken):
+            return dense
+        if dense.ended:
+            return self._end(Ending.ENDED)
+        return (yield from self._replay_and_write(dense))
+
+    def _complete_elapsed_waits(self, view: View) -> Generator[Op, Any, View | _Behind]:
+        """Record that due waits have ended, and read the log until it shows them."""
         due = view.elapsed_waits((yield ops.Now()))
         if not due:
             return view
-        snapshot = view.snapshot(self.writer)
+        flush = Flush(view, self.writer, self.rules)
         for wait in due:
-            reply = yield ops.Append(
-                self._request(
-                    kinds.WAIT_COMPLETED,
-                    correlation_id=wait.correlation_id,
-                    resume_at=wait.resume_at,
-                    snapshot=snapshot,
-                )
+            yield from flush.append(
+                self._request(kinds.WAIT_COMPLETED, correlation_id=wait.correlation_id, resume_at=wait.resume_at)
             )
-            if isinstance(reply, Refused) and reply.refusal is Refusal.PRECONDITION:
-                return None
+            if (stale := flush.stale(Site.REPLAY_WRITE)) is not None:
+                return _Behind(view, stale)
+        view = flush.seen()
         view = view.plus((yield ops.Load(self.run_id, view.cursor)))
         if {wait.correlation_id for wait in due} <= view.completed_waits():
             return view
         return View.of(self.run_id, (yield ops.Load(self.run_id)))
 
-    def _replay_and_write(self, view: View) -> Generator[Op, Any, View | Delivery | None]:
-        """One pass and what it asks for. The view to go on from, the end of the delivery, or None (view refused)."""
+    def _replay_and_write(self, view: View) -> Generator[Op, Any, _Reached]:
+        """One pass and what it asks for."""
         replay = yield from self._replay(view)
         if replay.divergence is not None:
-            return (yield from self._recover(replay.divergence))
-        if replay.outcome is Outcome.COMPLETED:
-            return (yield from self._finish(replay, view))
+            at = replay.divergence.event_id or f"position {replay.divergence.position or replay.divergence.index + 1}"
+            return (yield from self._recover(at, replay.divergence.text))
         if replay.outcome is Outcome.FAILED:
             return (yield from self._fail("USER_ERROR", replay.error or "the workflow failed"))
-        snapshot = view.snapshot(self.writer)
-        written = yield from suspension.write(replay, self.run_id, self.writer, snapshot)
-        if written.stale:
-            return None
-        if written.conflict or written.attributes:
-            return view
+        finished = replay.outcome is Outcome.COMPLETED
+        flush = Flush(view, self.writer, self.rules)
+        at_once = yield from suspension.write(replay, flush, lazy_too=finished)
+        stopped = yield from self._stopped(view, flush, Site.SUSPENSION_CREATE)
+        if stopped is not None:
+            return stopped
+        if finished:
+            return (yield from self._finish(replay, view, flush))
+        if at_once:
+            return flush.seen()
         yield from suspension.dispatch(replay, self.run_id, self.message_id, self.rules)
-        calls = [call for item in replay.pending if (call := self._inline(item)) is not None]
+        calls = inline.calls_of(replay, self.run_id, self.message_id)
         if not calls:
             return self._end(Ending.PARKED)
-        ends = yield ops.Together(tuple(run_step(call, self.code, self.rules, self.writer, snapshot) for call in calls))
-        if StepEnd.STALE in ends:
-            return None
+        ends = yield from inline.run(calls, flush, self.code, self.rules)
+        stopped = yield from self._stopped(view, flush, Site.INLINE_CLAIM)
+        if stopped is not None:
+            return stopped
         if StepEnd.DONE in ends:
-            return view
+            return flush.seen()
         # Other deliveries run all of these steps, and will go on when they have; this one would only spin. Should they
         # die, the backstop brings the run on.
         yield ops.Enqueue(Message(self.run_id), self.rules.lease_ms, key=f"backstop:{calls[0].correlation_id}")
         return self._end(Ending.PARKED)
+
+    def _stopped(self, view: View, flush: Flush, site: Site) -> Generator[Op, Any, Delivery | _Behind | None]:
+        """Why a delivery cannot go on after writes that were refused, or None. A refused precondition comes first."""
+        if (stale := flush.stale(site)) is not None:
+            return _Behind(view, stale)
+        existed, flush.existed = flush.existed, []
+        match (yield from conflict.look(existed, self.run_id, self.rules.on_conflict)):
+            case Over():
+                return self._end(Ending.ENDED)
+            case Clash(at, text):
+                return (yield from self._recover(at, text))
+        return None
 
     def _replay(self, view: View) -> Generator[Op, Any, Pass]:
         """Replay the view, and let the time pass that it takes: what lands meanwhile, this delivery does not know."""
@@ -187,81 +228,55 @@ class _Invocation:
         engine = engine_for(self.rules.generation.name, self.code, input)
         replay = next(engine.passes(log, (len(log),), perturbation=perturbation))
         self.passes += 1
-        yield ops.Note("pass", {"events": len(log), "outcome": str(replay.outcome)})
+        yield notes.passed(len(log), str(replay.outcome))
         if replay.duration_ms:
             yield ops.Sleep(replay.duration_ms * self.rules.pass_scale, "pass")
         return replay
 
-    def _inline(self, item: Any) -> Call | None:
-        """The call to run here: a step to be created with its start, or one that this very message had started."""
-        if item.kind != kinds.STEP:
-            return None
-        lazy = item.create is Create.LAZY
-        if not lazy and item.owner != self.message_id:
-            return None
-        return Call(
-            self.run_id,
-            item.correlation_id,
-            item.name,
-            tuple(item.arguments),
-            attempt=item.attempts + 1,
-            owner=self.message_id,
-            lazy=lazy,
-        )
-
     # -- endings -------------------------------------------------------------------------------------------------
 
-    def _finish(self, replay: Pass, view: View) -> Generator[Op, Any, Delivery | None]:
-        """The workflow has returned: write what it left pending (creates only), then the end of the run."""
-        snapshot = view.snapshot(self.writer)
-        written = yield from suspension.write(replay, self.run_id, self.writer, snapshot, lazy_too=True)
-        if written.stale:
-            return None
-        reply = yield ops.Append(self._request(kinds.RUN_COMPLETED, payload=replay.value, snapshot=snapshot))
-        if isinstance(reply, Refused):
-            return None if reply.refusal is Refusal.PRECONDITION else self._end(Ending.ENDED)
-        return self._end(Ending.COMPLETED)
+    def _finish(self, replay: Pass, view: View, flush: Flush) -> Generator[Op, Any, Delivery | _Behind]:
+        """The workflow has returned and what it left pending is written (creates only): write the end of the run."""
+        reply = yield from flush.append(self._request(kinds.RUN_COMPLETED, payload=replay.value))
+        if (stale := flush.stale(Site.REPLAY_WRITE)) is not None:
+            return _Behind(view, stale)
+        return self._end(Ending.ENDED if isinstance(reply, Refused) else Ending.COMPLETED)
 
     def _fail(self, code: str, message: str) -> Generator[Op, Any, Delivery]:
         yield ops.Append(self._request(kinds.RUN_FAILED, payload=message, data={"errorCode": code}))
         return self._end(Ending.FAILED)
 
-    def _recover(self, divergence: Divergence) -> Generator[Op, Any, Delivery]:
+    def _recover(self, at: str, text: str) -> Generator[Op, Any, Delivery]:
         """A divergence is tried again by a fresh delivery; after so many recovery replays the log is corrupted."""
         count = self.message.divergences + 1
-        at = divergence.event_id or f"position {divergence.position or divergence.index + 1}"
-        yield ops.Note("divergence", {"count": count, "at": at, "text": divergence.text})
+        yield notes.divergence(count, at, text)
         if count <= self.rules.recovery_replays:
-            yield ops.Enqueue(Message(self.run_id, divergences=count, divergent_event=at))
+            reinvocations = self.message.reinvocations
+            yield ops.Enqueue(Message(self.run_id, divergences=count, divergent_event=at, reinvocations=reinvocations))
             return self._end(Ending.RECOVERING)
         return (
             yield from self._fail(
                 "CORRUPTED_EVENT_LOG",
                 f"replay diverged {count} times after {count - 1} recovery replays; the last divergence was at {at}: "
-                f"{divergence.text}",
+                f"{text}",
             )
         )
 
-    def _restart(self) -> Generator[Op, Any, View | Delivery]:
-        """The store refused a write because the view was behind: read everything again, never post the same again."""
-        if self.restarts < self.rules.restarts:
-            self.restarts += 1
-            yield ops.Note("restart", {"restarts": self.restarts})
-            return View.of(self.run_id, (yield ops.Load(self.run_id)))
-        if self.message.reinvocations >= self.rules.reinvocations:
-            return (
-                yield from self._fail(
-                    "RUNTIME_ERROR",
-                    f"the store refused the run's writes over {self.rules.reinvocations} re-invocations",
-                )
+    def _give_up(self) -> Generator[Op, Any, Delivery]:
+        """The store refused the delivery's writes too often, or a restart cannot help: another delivery, later."""
+        why = self.restarts.why
+        if (yield from invoked_again(self.message, self.rules, why)):
+            return self._end(Ending.REINVOKED)
+        return (
+            yield from self._fail(
+                "RUNTIME_ERROR",
+                f"the store refused the run's writes over {self.rules.reinvocations} re-invocations; "
+                f"what ended the last delivery: {why}",
             )
-        yield ops.Note("reinvocation", {"reinvocations": self.message.reinvocations + 1})
-        message = Message(self.run_id, reinvocations=self.message.reinvocations + 1)
-        yield ops.Enqueue(message, self.rules.reinvoke_delay_ms)
-        return self._end(Ending.REINVOKED)
+        )
 
     def _end(self, ending: Ending) -> Delivery:
-        return Delivery(ending, self.passes, self.restarts)
+        return Delivery(ending, self.passes, self.restarts.made)
 
     def _request(self, type: str, *, payload: Any = NO_PAYLOAD, **fields: Any) -> AppendRequest:
         return AppendRequest(run_id=self.run_id, type=type, writer=self.writer, payload=payload, **fields)
@@ -274,20 +289,3 @@ def _input_of(view: View) -> dict[str, Any]:
             given = event.payload.load()
             return given if isinstance(given, dict) else {}
     return {}
-
-
-def _call_of(view: View, message: Message) -> Call | None:
-    """The call that a step message names; None when the log shows that the step has ended.
-
-    The message carries the arguments: its create may have been claimed and not be in the log yet.
-    """
-    own = [event.type for event in view.events if event.correlation_id == message.step_id]
-    if any(type in kinds.STEP_TERMINAL for type in own):
-        return None
-    return Call(
-        view.run_id,
-        message.step_id or "",
-        message.step_name or "",
-        tuple(message.data.get("input", ())),
-        attempt=own.count(kinds.STEP_STARTED) + 1,
-    )

@@ -29,6 +29,16 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class AppendBatch:
+    """Append the writes of one phase of a suspension as one. Replies a tuple of Appended or Refused, in order.
+
+    A refused precondition refuses all of them.
+    """
+
+    requests: tuple[AppendRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Enqueue:
     """Send a queue message, ``delay_ms`` from now. A message whose ``key`` was sent before is dropped. Replies None."""
 
@@ -66,11 +76,19 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Kill:
+    """End this process at once, as SIGKILL does: nothing is written, acknowledged or given back. ``reason`` is for the
+    reader of a trace. There is no reply, because nobody is left to hear it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Together:
     """Run several request generators at once. Replies the list of what they returned, in order, when all have."""
 
     parts: tuple[Requests, ...]
 
 
-Op = Load | Append | Enqueue | Now | Sleep | Draw | Note | Together
+Op = Load | Append | AppendBatch | Enqueue | Now | Sleep | Draw | Note | Kill | Together
 Requests = Generator[Op, Any, Any]

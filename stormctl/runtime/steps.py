@@ -13,7 +13,7 @@ from stormctl.runtime.ops import Op
 from stormctl.runtime.rules import Rules
 from stormctl.workloads import base as acts
 from stormctl.workloads.base import Workload
-from stormctl.worlds.base import NO_PAYLOAD, AppendRequest, Message, Refusal, Refused, Snapshot
+from stormctl.worlds.base import NO_PAYLOAD, Appended, AppendRequest, Message, Refusal, Refused
 
 
 class StepEnd(StrEnum):
@@ -42,17 +42,21 @@ class Call:
     lazy: bool = False
 
 
-def run_step(
-    call: Call, code: Workload, rules: Rules, writer: str, snapshot: Snapshot | None
-) -> Generator[Op, Any, StepEnd]:
-    """Start the step, run its body, and record its outcome.
+def run_step(call: Call, code: Workload, rules: Rules, writer: str) -> Generator[Op, Any, StepEnd]:
+    """Start the step, run its body, and record its outcome."""
+    started = yield ops.Append(start_of(call, writer))
+    return (yield from go_on(call, code, rules, writer, started))
+
+
+def start_of(call: Call, writer: str) -> AppendRequest:
+    """The write that starts a step.
 
     A lazy start is the exactly-once claim on the step: whoever loses it does nothing.
     """
     data: dict[str, Any] = {"attempt": call.attempt}
     if call.owner is not None:
         data["ownerMessageId"] = call.owner
-    start = AppendRequest(
+    return AppendRequest(
         run_id=call.run_id,
         type=kinds.STEP_STARTED,
         writer=writer,
@@ -60,10 +64,14 @@ def run_step(
         name=call.name,
         data=data,
         lazy=call.lazy,
-        snapshot=snapshot if call.lazy else None,
         payload=list(call.arguments) if call.lazy else NO_PAYLOAD,
     )
-    started = yield ops.Append(start)
+
+
+def go_on(
+    call: Call, code: Workload, rules: Rules, writer: str, started: Appended | Refused
+) -> Generator[Op, Any, StepEnd]:
+    """What follows the answer to a start: the step's body and its outcome, or nothing."""
     if isinstance(started, Refused):
         if started.refusal is Refusal.TOO_EARLY:
             yield _again(call, started.retry_after_ms or rules.step_retry_ms)
@@ -92,6 +100,10 @@ def _body(call: Call, code: Workload, writer: str) -> Generator[Op, Any, Any]:
                 yield ops.Sleep(ms, "step body")
             case acts.Now():
                 reply = yield ops.Now()
+            case acts.StepAttempt():
+                reply = call.attempt
+            case acts.KillWorker(reason):
+                yield ops.Kill(reason)
             case acts.SetAttributes(changes):
                 yield ops.Append(
                     AppendRequest(

@@ -2,35 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from stormctl.history import Event, EventLog, kinds
+from stormctl.history import Event, EventLog, ids, kinds
 from stormctl.worlds.base import Page, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The events read so far, in the order read, and the cursor behind which more will be asked for."""
+    """The events read so far, and the cursor behind which more will be asked for.
+
+    They stand in the order in which they were read, save that the log of slots is kept in the order of its slots: there
+    the id is the place. ``watermark`` is the latest ULID time among the ids, ``in_band`` the store's count of in-band
+    events at the last read. ``fault`` says why a page cannot be what a sound store answers, or is None.
+    """
 
     run_id: str
     events: tuple[Event, ...]
     cursor: str | None
+    watermark: int | None = None
+    in_band: int | None = None
+    fault: str | None = None
 
     @classmethod
     def of(cls, run_id: str, page: Page) -> View:
         """The view of a full read."""
-        return cls(run_id, page.events, page.cursor)
+        return cls(run_id, (), None).plus(page)
 
     def plus(self, page: Page) -> View:
-        """The view after an incremental read: appended where they are new, never sorted again."""
-        known = {event.event_id for event in self.events}
-        fresh = tuple(event for event in page.events if event.event_id not in known)
-        return View(self.run_id, self.events + fresh, page.cursor)
+        """The view after an incremental read: appended where they are new. On an empty page the old cursor stays."""
+        known = self.known
+        fresh = tuple(event for event in page.events if event.event_id is None or event.event_id not in known)
+        return View(
+            self.run_id,
+            _in_place(self.events + fresh),
+            self.cursor if page.cursor is None else page.cursor,
+            _later(self.watermark, watermark(fresh)),
+            page.in_band,
+            self.fault or _page_fault(self, page, fresh),
+        )
 
-    def snapshot(self, writer: str) -> Snapshot:
-        """What a write derived from this view tells the store."""
-        return Snapshot(len(self.events), self.cursor, writer)
+    def merged(self, events: Sequence[Event], cursor: str | None = None) -> View:
+        """The view with events that came with an answer, each in its place: by slot, by seq, else by id.
+
+        Without a ``cursor`` the old one stays, so that the next read tells them again and more.
+        """
+        known = self.known
+        fresh = tuple({event.event_id: event for event in events if event.event_id not in known}.values())
+        together = tuple(sorted(self.events + fresh, key=_place)) if fresh else self.events
+        return replace(
+            self,
+            events=together,
+            cursor=self.cursor if cursor is None else cursor,
+            watermark=_later(self.watermark, watermark(fresh)),
+        )
+
+    def snapshot(self, writer: str, in_band: int | None = None) -> Snapshot:
+        """What a write derived from this view tells the store. In a log of slots the count is the highest slot held."""
+        last = self.events[-1] if self.events else None
+        slot = None if last is None or last.event_id is None else ids.slot_of(last.event_id)
+        return Snapshot(len(self.events) if slot is None else slot, self.cursor, writer, self.watermark, in_band)
+
+    @property
+    def known(self) -> set[str]:
+        """The ids of the events read."""
+        return {event.event_id for event in self.events if event.event_id is not None}
 
     @property
     def log(self) -> EventLog:
@@ -67,14 +104,43 @@ class View:
                 steps.discard(event.correlation_id)
         return steps
 
-    def contract_problem(self) -> str | None:
-        """Why the log cannot be what a dense store holds (``36 followed by 36``), or None. Needs positions."""
-        positions = [event.position for event in self.events if event.position is not None]
-        if len(positions) != len(self.events):
-            return None  # a store without positions promises nothing
-        if positions and positions[0] != 1:
-            return f"the log starts at {positions[0]}"
-        for before, after in pairwise(positions):
-            if after != before + 1:
-                return f"{before} followed by {after}"
+
+def watermark(events: Iterable[Event]) -> int | None:
+    """The latest ULID time among event ids, epoch milliseconds. Slot ids and ids that are no ULID tell none."""
+    latest: int | None = None
+    for event in events:
+        if event.event_id is not None:
+            latest = _later(latest, ids.ulid_ms(event.event_id))
+    return latest
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other if one is None else max(one, other)
+
+
+def _place(event: Event) -> tuple[int, int, str]:
+    """Where an event belongs. An adopted run's events without a position come before those with one."""
+    return (0, 0, event.event_id or "") if event.position is None else (1, event.position, event.event_id or "")
+
+
+def _in_place(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The same events, those of a slot log in the order of their slots (which is that of their ids)."""
+    if not events or events[-1].event_id is None or ids.slot_of(events[-1].event_id) is None:
+        return events
+    return tuple(sorted(events, key=lambda event: event.event_id or ""))
+
+
+def _page_fault(view: View, page: Page, fresh: Sequence[Event]) -> str | None:
+    """Why a page breaks the contract of paging. A repeated cursor is a fault only where the page ends with something
+    new: a store that reads strongly tells late events behind the cursor."""
+    if not page.events:
         return None
+    if any(event.run_id != view.run_id for event in page.events):
+        return "a page holds another run's event"
+    if len({event.event_id for event in page.events}) < len(page.events):
+        return "a page holds one event twice"
+    if page.cursor is None:
+        return f"a page of {len(page.events)} events has no cursor"
+    if page.cursor == view.cursor and fresh and page.events[-1] is fresh[-1]:
+        return f"a page of {len(page.events)} events repeats the cursor that it was read from"
+    return None

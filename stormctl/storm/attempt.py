@@ -22,6 +22,7 @@ class Cell:
 
     @property
     def label(self) -> str:
+        """The cell in one word: ``step-storm/local/main/nets``."""
         return f"{self.scenario}/{self.world}/{self.condition}/{self.generation}"
 
     @property
@@ -35,9 +36,11 @@ class Attempt:
     """How one run of a storm came out.
 
     ``number`` counts from 1 within the cell. Times are wall milliseconds. ``pressure`` holds ``resumes_sent``,
-    ``resumes_failed``, ``hook_missing`` and ``stragglers`` (completed runs only). ``work`` counts what the runtime did:
-    ``deliveries``, ``passes``, ``restarts``, ``divergences``. ``progress`` (stuck runs) holds ``last_event`` and
-    ``quiet_ms``. ``flags`` are words such as ``pressure-lost`` and ``vacuous``.
+    ``resumes_failed``, ``hook_missing``, ``stragglers`` (completed runs only), ``details`` (what only the scenario
+    counts) and ``vacuous`` (why the run proves nothing). ``work`` counts what the runtime did: ``deliveries``,
+    ``passes``, ``restarts``, ``divergences``, ``refused`` preconditions and the ``useless`` ones of them, and whatever
+    else it noted. ``progress`` (stuck runs) holds ``last_event`` and ``quiet_ms``. ``flags`` are words such as
+    ``pressure-lost`` and ``vacuous``. ``note`` tells of an earlier try under this number that came to nothing.
     """
 
     cell: Cell
@@ -54,11 +57,14 @@ class Attempt:
     work: Mapping[str, int] = field(default_factory=dict)
     progress: Mapping[str, Any] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    note: str | None = None
 
     def row(self) -> dict[str, Any]:
         """The JSON row: flat cell columns first, so that pandas reads it in one line."""
         body = asdict(self)
         cell = body.pop("cell")
+        if body["note"] is None:
+            del body["note"]
         return {"schema": SCHEMA, **cell, **body, "outcome": str(self.outcome), "flags": list(self.flags)}
 
     @classmethod

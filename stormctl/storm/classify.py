@@ -10,6 +10,8 @@ from stormctl.history import EventLog, RunRow, kinds
 from stormctl.storm.outcome import BY_ERROR_CODE, Outcome
 from stormctl.workloads.base import Pressure, Workload
 
+PRESSURE_LOST = "pressure-lost"
+VACUOUS = "vacuous"
 #: a stuck run counts as slow while its log grew by itself within this share of the cap
 RECENT_SHARE = 0.25
 
@@ -33,7 +35,10 @@ def judge(row: RunRow, code: Workload, input: Any) -> Judgement:
         return Judgement(Outcome.INFRA, "CANCELLED", "the run was cancelled")
     problem = code.check(row.output, input)
     if problem is not None:
-        return Judgement(Outcome.OTHER, "BAD_LEDGER", problem)
+        return Judgement(Outcome.OTHER, code.ledger_code, problem)
+    environment = code.infra(row.output, input)
+    if environment is not None:
+        return Judgement(Outcome.INFRA, environment, "the run completed, but its environment failed it")
     return Judgement(Outcome.COMPLETED, stragglers=code.stragglers(row.output))
 
 
@@ -46,21 +51,33 @@ def judge_stuck(log: EventLog, now: int, cap_ms: float) -> tuple[Outcome, dict[s
     return outcome, {"last_event": None if last is None else last.type, "quiet_ms": quiet}
 
 
-def flags(outcome: Outcome, pressure: Pressure, stragglers: int | None, branches: int) -> tuple[str, ...]:
-    """Why a clean-looking run may prove nothing: the pump died, or every branch went the same way."""
+def why_vacuous(
+    row: RunRow | None, judgement: Judgement, code: Workload, input: Any, log: EventLog, pressure: Pressure
+) -> str | None:
+    """Why a completed run proves nothing, as its scenario sees it; None for any other run."""
+    if row is None or judgement.outcome is not Outcome.COMPLETED:
+        return None
+    return code.vacuous(row.output, input, log, pressure)
+
+
+def flags(outcome: Outcome, pressure: Pressure, vacuous: str | None) -> tuple[str, ...]:
+    """Why a clean-looking run may prove nothing: the pump died or never pressed, or its scenario says so."""
     found = []
     if pressure.hook_missing or (pressure.resumes_sent == 0 and outcome is Outcome.COMPLETED):
-        found.append("pressure-lost")
-    if stragglers is not None and stragglers in (0, branches):
-        found.append("vacuous")
+        found.append(PRESSURE_LOST)
+    if vacuous is not None:
+        found.append(VACUOUS)
     return tuple(found)
 
 
-def pressure_row(pressure: Pressure, stragglers: int | None) -> Mapping[str, Any]:
-    """The pressure columns of an attempt."""
+def pressure_row(pressure: Pressure, stragglers: int | None, vacuous: str | None) -> Mapping[str, Any]:
+    """The pressure columns of an attempt. ``details`` is what only its scenario counts, ``vacuous`` why it proves
+    nothing."""
     return {
         "resumes_sent": pressure.resumes_sent,
         "resumes_failed": pressure.resumes_failed,
         "hook_missing": pressure.hook_missing,
         "stragglers": stragglers,
+        **({"details": dict(pressure.details)} if pressure.details else {}),
+        **({"vacuous": vacuous} if vacuous is not None else {}),
     }

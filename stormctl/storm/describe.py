@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from stormctl.storm.names import Names
 from stormctl.storm.plan import Plan
+from stormctl.workloads.base import Workload
 from stormctl.worlds.condition import Fence, Lock
+from stormctl.worlds.conditions import condition_named
 
 COLUMNS = 80
 
@@ -56,6 +58,11 @@ class Description:
             f"time: at most {clock(self.worst_ms)} (launches for {clock(plan.budget_ms)}, each run for "
             f"{clock(plan.cap_ms * plan.time_scale)} at time_scale {plan.time_scale:g})"
         )
+        if plan.faults:
+            yield "faults:"
+        for fault in plan.faults:
+            how = f", {fault.when.text}" if fault.when is not None else ", all the time"
+            yield f"  {fault.label}{how}"
         yield "what corrupts a log, and whether this plan exercises it:"
         for one in self.exercised:
             yield f"  {'yes' if one.met else 'no':<5}{one.what}, {one.where}: {one.why}"
@@ -68,7 +75,7 @@ def describe(plan: Plan, names: Names | None = None) -> Description:
     names = names if names is not None else Names.built()
     each = plan.cap_ms * plan.time_scale
     worst = min(plan.budget_ms + each, len(plan.cells) * math.ceil(plan.attempts / plan.concurrency) * each)
-    exercised = [*_writers(plan), *_stale_loads(plan, names), *_counting(plan, names)]
+    exercised = [*_writers(plan, names), *_stale_loads(plan), *_counting(plan, names)]
     return Description(plan, worst, tuple(exercised), tuple(calibration(plan, names)))
 
 
@@ -99,26 +106,35 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _writers(plan: Plan) -> Iterator[Exercised]:
-    for scenario, values in plan.inputs.items():
-        width = values.get("width", 1)
+def _tested(plan: Plan, names: Names) -> Iterator[tuple[str, Workload]]:
+    """The scenarios that are meant to fail where something is wrong: all but controls."""
+    for scenario in plan.scenarios:
+        workload = (names.workloads or {})[scenario]
+        if not workload.control:
+            yield scenario, workload
+
+
+def _writers(plan: Plan, names: Names) -> Iterator[Exercised]:
+    for scenario, _ in _tested(plan, names):
+        width = plan.inputs[scenario].get("width")
         several = not isinstance(width, int) or width > 1
-        why = f"{width} branches complete on their own" if several else "one branch at a time"
+        why = "one branch at a time"
+        if several:
+            why = "its driver wakes it while it works" if width is None else f"{width} branches complete on their own"
         processes = f", on {plan.processes} processes" if plan.processes > 1 else ""
         yield Exercised("several invocations", scenario, several, why + processes)
 
 
-def _stale_loads(plan: Plan, names: Names) -> Iterator[Exercised]:
+def _stale_loads(plan: Plan) -> Iterator[Exercised]:
     for name in dict.fromkeys(cell.condition for cell in plan.cells):
-        condition = (names.conditions or {})[name]
+        condition = condition_named(name)
         refuses = condition.fence is not Fence.NONE and condition.lock is not Lock.NONE
         why = "its fence refuses what a stale load decides" if refuses else "nothing refuses what a stale load decides"
         yield Exercised("writes from stale loads", name, not refuses, why)
 
 
 def _counting(plan: Plan, names: Names) -> Iterator[Exercised]:
-    for scenario in plan.scenarios:
-        workload = (names.workloads or {})[scenario]
+    for scenario, workload in _tested(plan, names):
         given = workload.parse_input(plan.inputs[scenario])
         depends = dict(workload.counts(given, 0)) != dict(workload.counts(given, 1))
         why = "a straggler takes other steps than a winner" if depends else "every branch takes the same steps"

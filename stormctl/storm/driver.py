@@ -9,19 +9,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from stormctl.errors import StoreFailure
 from stormctl.storm.attempt import Cell
+from stormctl.storm.crew import Crew
 from stormctl.storm.describe import calibration
-from stormctl.storm.events import AttemptLanded, AttemptStarted, StormEvent, StormFinished, StormStarted
+from stormctl.storm.events import AttemptLanded, AttemptStarted, StormEvent, StormFinished, StormNoted, StormStarted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
-from stormctl.storm.run import AttemptRun, Lab
-from stormctl.storm.workers import InProcess, Workers
-from stormctl.worlds import World, open_world
+from stormctl.storm.registered import registered
+from stormctl.storm.resume import Earlier
+from stormctl.storm.run import AttemptRun, Lab, cancel_run
+from stormctl.storm.stores import Stores
+from stormctl.worlds.open import ServerHandle
+
+NEVER_STARTED = Earlier()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,88 +38,100 @@ class Turn:
     number: int
 
 
-def turns(plan: Plan) -> deque[Turn]:
-    """All attempts, the cells taken in turn so that a drift of the machine hits every cell alike."""
-    return deque(Turn(cell, number) for number in range(1, plan.attempts + 1) for cell in plan.cells)
+def turns(plan: Plan, earlier: Earlier = NEVER_STARTED) -> deque[Turn]:
+    """All attempts that have not landed, the cells in turn, so that a drift of the machine hits every cell alike."""
+    landed = {(one.cell, one.number) for one in earlier.landed}
+    return deque(
+        Turn(cell, number)
+        for number in range(1, plan.attempts + 1)
+        for cell in plan.cells
+        if (cell, number) not in landed
+    )
 
 
-async def run_storm(plan: Plan, folder: StormFolder) -> AsyncGenerator[StormEvent, None]:
-    """Run every attempt of the plan and yield what happens.
+async def run_storm(
+    plan: Plan, folder: StormFolder, *, earlier: Earlier = NEVER_STARTED, server: ServerHandle | None = None
+) -> AsyncGenerator[StormEvent, None]:
+    """Run every attempt of the plan that has not landed ``earlier`` and yield what happens.
 
-    No attempt is started after the launch budget; those in flight always land. StoreFailure when a store or a worker
-    fails, StoreBusy or StoreForeign when a store cannot be had: what landed before is kept. Whoever stops early closes
-    the generator (``contextlib.aclosing``), which ends the workers.
+    ``server`` is the database for worlds that need one. No attempt is started after the launch budget; those in flight
+    always land. StoreFailure when a store fails, or the workers do again and again; StoreBusy or StoreForeign when a
+    store cannot be had, or another driver has the folder: what landed before is kept. Whoever stops early closes the
+    generator (``contextlib.aclosing``), which ends the workers.
     """
     began = time.monotonic()
     yield StormStarted(
-        plan.name, plan.seed, folder.path, dict.fromkeys(plan.cells, plan.attempts), tuple(calibration(plan))
+        plan.name,
+        plan.seed,
+        folder.path,
+        dict.fromkeys(plan.cells, plan.attempts),
+        tuple(calibration(plan)),
+        len(earlier.landed),
     )
-    storm = _Storm(plan, folder)
-    try:
-        async with aclosing(storm.run()) as events:
-            async for event in events:
-                yield event
-    except BaseException as bad:
-        with suppress(StoreFailure):  # the disk may be what failed, and the first error is the one to tell
-            storm.finish("interrupted" if isinstance(bad, (asyncio.CancelledError, GeneratorExit)) else "failed")
-        raise
-    reason = "budget" if storm.waiting else "done"
-    storm.finish(reason)
+    storm = _Storm(plan, folder, earlier, server)
+    with folder.owned() as note:
+        if note is not None:
+            yield StormNoted(note)
+        try:
+            async with aclosing(storm.run()) as events:
+                async for event in events:
+                    yield event
+        except BaseException as bad:
+            with suppress(StoreFailure):  # the disk may be what failed, and the first error is the one to tell
+                storm.finish("interrupted" if isinstance(bad, (asyncio.CancelledError, GeneratorExit)) else "failed")
+            raise
+        reason = "budget" if storm.waiting else "done"
+        storm.finish(reason)
     yield StormFinished(folder.path, storm.landed, plan.total, reason, time.monotonic() - began)
 
 
 class _Storm:
     """The state of a storm in progress."""
 
-    def __init__(self, plan: Plan, folder: StormFolder) -> None:
+    def __init__(self, plan: Plan, folder: StormFolder, earlier: Earlier, server: ServerHandle | None) -> None:
         self._plan = plan
         self._folder = folder
-        self.waiting = turns(plan)
-        self.landed = 0
+        self._earlier = earlier
+        self._stores = Stores(plan, folder.id, folder, None if server is None else server.dsn)
+        self.waiting = turns(plan, earlier)
+        self.landed = len(earlier.landed)
         self._events: asyncio.Queue[StormEvent | BaseException | None] = asyncio.Queue(maxsize=1000)
 
     async def run(self) -> AsyncGenerator[StormEvent, None]:
         """Yield the events of all attempts as they come."""
         plan = self._plan
-        worlds: dict[Cell, World] = {}
-        try:
-            for cell in plan.cells:
-                worlds[cell] = open_world(
-                    cell.world,
-                    self._folder.store(cell),
-                    cell.condition,
-                    worker="driver",
-                    seed=plan.seed,
-                    storage_scale=plan.storage_scale,
-                )
-            memory = any(cell.world == "memory" for cell in plan.cells)
-            async with (
-                InProcess(plan, self._folder, worlds) if memory else Workers(self._folder, plan.processes)
-            ) as workers:
-                labs = {cell: Lab(plan, cell, worlds[cell], self._folder) for cell in plan.cells}
-                deadline = time.monotonic() + plan.budget_ms / 1000
-                tasks = [
-                    asyncio.create_task(self._launch(labs, deadline))
-                    for _ in range(min(plan.concurrency, len(self.waiting)))
-                ]
-                tasks.append(asyncio.create_task(self._watch(workers)))
-                try:
-                    left = len(tasks) - 1
-                    while left:
-                        event = await self._events.get()
-                        if event is None:
-                            left -= 1
-                        elif isinstance(event, BaseException):
-                            raise event
-                        else:
-                            yield event
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
-        finally:
-            for world in worlds.values():
-                await world.close()
+        async with AsyncExitStack() as stack:
+            known = await stack.enter_async_context(registered(plan, self._folder.id, self._stores.dsn))
+            crew = Crew(self._stores, self._folder, self._events.put)
+            worlds = await stack.enter_async_context(crew.stores())
+            for cell, world in worlds.items():
+                for note in getattr(world, "notes", ()):
+                    yield StormNoted(f"{cell.label}: {note}")
+            for lost in self._earlier.lost:
+                if lost.cell in worlds:
+                    await cancel_run(worlds[lost.cell], lost.run_id, "its driver died")
+            await stack.enter_async_context(crew)
+            labs = {cell: Lab(plan, cell, worlds[cell], self._folder, known) for cell in plan.cells}
+            deadline = time.monotonic() + plan.budget_ms / 1000
+            tasks = [
+                asyncio.create_task(self._launch(labs, deadline))
+                for _ in range(min(plan.concurrency, len(self.waiting)))
+            ]
+            left = len(tasks)
+            tasks += [asyncio.create_task(self._watch(one)) for one in crew.watches()]
+            try:
+                while left:
+                    event = await self._events.get()
+                    if event is None:
+                        left -= 1
+                    elif isinstance(event, BaseException):
+                        raise event
+                    else:
+                        yield event
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     def finish(self, reason: str) -> None:
         """Leave a word in the folder about how the storm ended."""
@@ -127,7 +145,8 @@ class _Storm:
         try:
             while self.waiting and time.monotonic() < deadline:
                 turn = self.waiting.popleft()
-                attempt = AttemptRun(labs[turn.cell], turn.number)
+                attempt = AttemptRun(labs[turn.cell], turn.number, self._earlier.note(turn.cell, turn.number))
+                self._folder.announce(turn.cell, turn.number, attempt.run_id)
                 await self._events.put(AttemptStarted(turn.cell, turn.number, attempt.run_id))
                 landed = await attempt.run()
                 self._folder.record(landed)
@@ -138,8 +157,8 @@ class _Storm:
             return
         await self._events.put(None)
 
-    async def _watch(self, workers: Workers | InProcess) -> None:
+    async def _watch(self, watching: Coroutine[Any, Any, None]) -> None:
         try:
-            await workers.watch()
+            await watching
         except Exception as bad:
             await self._events.put(bad)

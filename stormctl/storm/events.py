@@ -12,11 +12,14 @@ from stormctl.storm.attempt import Attempt, Cell
 
 @dataclass(frozen=True, slots=True)
 class StormStarted:
+    """``landed`` attempts are there already when a storm is resumed."""
+
     name: str
     seed: int
     folder: Path
     planned: Mapping[Cell, int]
     warnings: tuple[str, ...] = ()
+    landed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,24 @@ class AttemptStarted:
 @dataclass(frozen=True, slots=True)
 class AttemptLanded:
     attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDied:
+    """A worker ended before its time, ``how`` in words; its ``requeued`` messages went back, and ``successor`` took its
+    place."""
+
+    worker: str
+    how: str
+    requeued: int
+    successor: str
+
+
+@dataclass(frozen=True, slots=True)
+class StormNoted:
+    """Something that whoever watches the storm must hear of, such as a store taken over from a dead driver."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +74,7 @@ class StormFinished:
     seconds: float
 
 
-StormEvent = StormStarted | AttemptStarted | AttemptLanded | LogSwept | StormFinished
+StormEvent = StormStarted | AttemptStarted | AttemptLanded | WorkerDied | StormNoted | LogSwept | StormFinished
 
 
 class Handler(Protocol):

@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stormctl.errors import PlanError, suggest
+from stormctl.errors import PlanError, UsageError, suggest
 from stormctl.workloads.base import Workload
-from stormctl.worlds.condition import CONDITIONS, Condition
+from stormctl.worlds.condition import Condition
+from stormctl.worlds.conditions import condition_named
+from stormctl.worlds.open import WORLDS
+from stormctl.worlds.presets import CONDITIONS
 
 TOKEN = "token"
-#: The worlds and targets that a storm can drive today.
-WORLDS = ("local", "memory")
+#: The targets that a storm can drive today.
 TARGETS = ("embedded",)
 
 
@@ -34,7 +36,7 @@ class Names:
         from stormctl.sweeps.run import ORDER
         from stormctl.workloads.registry import WORKLOADS
 
-        return cls(WORKLOADS, tuple(GENERATIONS), CONDITIONS, WORLDS, TARGETS, ("all", *ORDER, "rebinding"))
+        return cls(WORKLOADS, tuple(GENERATIONS), CONDITIONS, tuple(WORLDS), TARGETS, ("all", *ORDER, "rebinding"))
 
     @classmethod
     def unchecked(cls) -> Names:
@@ -51,6 +53,8 @@ class Names:
             "target": self.targets,
             "sweep": self.sweeps,
         }[kind]
+        if kind == "condition" and known is not None and "[" in name:
+            return _with_knobs(name)
         if known is not None and name not in known:
             raise PlanError(f"there is no {kind} {name!r}", remedy=suggest(name, known))
         return name
@@ -90,3 +94,11 @@ class Names:
             if scenario not in resolved:
                 self.workloads[scenario].parse_input(own[scenario])
         return {scenario: resolved[scenario] for scenario in scenarios}
+
+
+def _with_knobs(name: str) -> str:
+    """A condition that changes knobs of a preset: the whole text is its name."""
+    try:
+        return condition_named(name).name
+    except UsageError as bad:
+        raise PlanError(str(bad), remedy=bad.remedy) from None

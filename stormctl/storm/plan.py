@@ -27,8 +27,12 @@ import yaml
 from stormctl.errors import PlanError, suggest
 from stormctl.storm import planfile
 from stormctl.storm.attempt import Cell
+from stormctl.storm.faults.base import Fault
+from stormctl.storm.faults.registry import parse_faults
 from stormctl.storm.names import Names
 from stormctl.storm.planfile import format_duration, parse_count, parse_duration, parse_number
+from stormctl.worlds.conditions import condition_named
+from stormctl.worlds.open import world_kind
 
 SCHEMA = "stormctl.plan/1"
 AXES = ("scenario", "world", "condition", "generation")
@@ -61,6 +65,7 @@ class Plan:
     storage_scale: float = 1.0
     budget_ms: float = 600_000.0
     cap_ms: float = 240_000.0
+    faults: tuple[Fault, ...] = ()
     sweeps: tuple[str, ...] = ("all",)
     source: str = ""
 
@@ -128,11 +133,10 @@ def parse_plan(
         storage_scale=parse_number(given["storage_scale"], "storage_scale", 0, 1000),
         budget_ms=parse_duration(given["budget"], "budget"),
         cap_ms=parse_duration(given["cap"], "cap"),
+        faults=parse_faults(given["faults"]),
         sweeps=tuple(names.known("sweep", one) for one in _strings(given["sweeps"], "sweeps")),
         source=source,
     )
-    if given["faults"]:
-        raise PlanError("faults cannot be planned yet", remedy="Leave `faults` empty.")
     _check_cells(plan, names)
     inputs = names.inputs(plan.scenarios, written_for, given["input"], given["inputs"])
     return Plan(**{**{key: getattr(plan, key) for key in Plan.__dataclass_fields__}, "inputs": inputs})
@@ -153,6 +157,7 @@ def resolved_yaml(plan: Plan) -> str:
         "storage_scale": plan.storage_scale,
         "budget": format_duration(plan.budget_ms),
         "cap": format_duration(plan.cap_ms),
+        "faults": [fault.row() for fault in plan.faults],
         "sweeps": list(plan.sweeps),
         "matrix": {axis: list(values) for axis, values in plan.axes.items()},
     }
@@ -200,9 +205,9 @@ def _matrix(given: Mapping[str, Any]) -> tuple[dict[str, tuple[str, ...]], tuple
 def _pair(entry: Any) -> Mapping[str, str]:
     """``main + nets`` or ``{condition: main, generation: nets}``."""
     if isinstance(entry, str):
-        parts = [part.strip() for part in entry.split("+")]
-        if len(parts) == 2 and all(parts):
-            return {"condition": parts[0], "generation": parts[1]}
+        condition, _, generation = entry.rpartition("+")  # a condition's knobs may hold one, too
+        if condition.strip() and generation.strip():
+            return {"condition": condition.strip(), "generation": generation.strip()}
     elif isinstance(entry, dict) and entry and all(key in AXES and isinstance(entry[key], str) for key in entry):
         return {axis: entry[axis] for axis in AXES if axis in entry}
     raise PlanError(
@@ -221,8 +226,30 @@ def _check_cells(plan: Plan, names: Names) -> None:
     if len(set(cells)) < len(cells):
         repeated = next(cell for cell in cells if cells.count(cell) > 1)
         raise PlanError(f"the matrix names {repeated.label} twice", remedy="Remove one.")
-    if plan.processes > 1 and any(cell.world == "memory" for cell in cells):
-        raise PlanError("the memory world lives in one process", remedy="Set `processes: 1`, or `world: local`.")
+    if names.worlds is None or names.conditions is None:
+        return
+    alone = [cell.world for cell in cells if world_kind(cell.world).in_process]
+    if alone and plan.processes > 1:
+        raise PlanError(
+            f"the {alone[0]} world lives in one process", remedy="Set `processes: 1`, or name another world."
+        )
+    for number, fault in enumerate(plan.faults, start=1):
+        reasons = [reason for cell in cells if (reason := why_not(fault, cell)) is not None]
+        if len(reasons) == len(cells):
+            raise PlanError(
+                f"faults[{number}] ({fault.label}) can strike in no cell: {reasons[0]}",
+                remedy="Remove it, or name another world or condition.",
+            )
+
+
+def why_not(fault: Fault, cell: Cell) -> str | None:
+    """Why a fault cannot strike in a cell, or None when it can."""
+    return fault.why_not(cell.world, world_kind(cell.world), condition_named(cell.condition, cell.world))
+
+
+def faults_of(plan: Plan, cell: Cell) -> tuple[tuple[int, Fault], ...]:
+    """The faults that can strike in a cell, each with its number in the plan, counted from 1."""
+    return tuple((number, fault) for number, fault in enumerate(plan.faults, start=1) if why_not(fault, cell) is None)
 
 
 def _override(given: dict[str, Any], key: str, values: list[str]) -> None:

@@ -59,6 +59,8 @@ class Pump:
                 await together([self.run(driver) for driver in drivers])
             case acts.SetAttributes():
                 raise TypeError("a driver cannot write attributes of the run")
+            case acts.StepAttempt() | acts.KillWorker():
+                raise TypeError(f"a driver cannot {type(act).__name__}: that is for step bodies")
         return None
 
     async def _sleep(self, seconds: float) -> None:

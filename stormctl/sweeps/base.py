@@ -112,10 +112,11 @@ def _question(check: Callable[..., Any]) -> str:
 
 
 def lacking(capture: Capture, needs: frozenset[Facet]) -> tuple[Facet, ...]:
-    """The needed facets that a capture lacks: those it declares, and an audit that is not there."""
+    """The needed facets that a capture lacks: those it declares, and an audit or reads that are not there."""
     declared = set(capture.lacks(needs))
-    if capture.audit is None and Facet.AUDIT in needs:
-        declared.add(Facet.AUDIT)
+    for facet, evidence in ((Facet.AUDIT, capture.audit), (Facet.READS, capture.reads)):
+        if evidence is None and facet in needs:
+            declared.add(facet)
     return tuple(facet for facet in Facet if facet in declared)
 
 

@@ -20,8 +20,7 @@ _MS = 1_000_000
 @sweep("commit-order", needs={Facet.AUDIT}, kinds=KINDS, optional=True)
 def commit_order(capture: Capture) -> Iterator[Item]:
     """Was every event published before the events that follow it in the log?"""
-    published = _published(capture.audit or ())
-    times = [_time_of(event, published) for event in capture.log]
+    times = publication_times(capture)
     known = [(time, index) for index, time in enumerate(times) if time is not None]
     if len(known) < len(times):
         # a world writes some events for itself (the first half of a lazy start), and these have no record of their own
@@ -46,6 +45,13 @@ def commit_order(capture: Capture) -> Iterator[Item]:
         )
         kind = "late-position" if capture.log.has_positions else "late-publish"
         yield Fault(kind, text, at, capture.log.run_id, witness=(first, second))
+
+
+def publication_times(capture: Capture) -> list[int | None]:
+    """When each event of the log became readable, in nanoseconds of the machine's monotonic clock; None where the audit
+    does not tell."""
+    published = _published(capture.audit or ())
+    return [_time_of(event, published) for event in capture.log]
 
 
 def _published(audit: tuple[AuditRecord, ...]) -> dict[str | int, int]:

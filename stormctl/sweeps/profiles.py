@@ -64,6 +64,7 @@ WORKFLOW_4_8 = Profile(
             repeat_resume=LEGAL,  # resumes are not claimed yet
         ),
         ("commit-order", "late-publish"): LEGAL,  # a ULID store publishes when it can
+        ("cursor-skip", "missed-event"): LEGAL,  # and its readers miss what comes late
         ("dense", "open-gap"): LEGAL,
     },
 )

@@ -10,7 +10,18 @@ from pathlib import Path
 from stormctl.errors import PlanError, StormctlError
 from stormctl.history import Capture
 from stormctl.readers.open import Unreadable, files_at, open_file
-from stormctl.sweeps import commit_order, dense, id_order, ledger, lifecycle, one_body, rebinding, roles
+from stormctl.sweeps import (
+    acknowledged,
+    commit_order,
+    cursor_skip,
+    dense,
+    id_order,
+    ledger,
+    lifecycle,
+    one_body,
+    rebinding,
+    roles,
+)
 from stormctl.sweeps.base import NO_WORKLOAD, SWEEPS, Scenario, settle
 from stormctl.sweeps.finding import Item, SweepResult, Unjudged, Verdict, worst
 from stormctl.sweeps.plan import SweepPlan
@@ -20,9 +31,9 @@ from stormctl.sweeps.report import LogReport
 from stormctl.sweeps.witness import clean
 
 #: The order in which a report lists sweeps. Importing a module registers its check.
-ORDER = ("dense", "id-order", "commit-order", "one-body", "lifecycle", "roles", "ledger")
+ORDER = ("dense", "id-order", "commit-order", "cursor-skip", "acknowledged", "one-body", "lifecycle", "roles", "ledger")
 _ENDING = (signal.SIGINT, signal.SIGTERM)
-_REGISTERED = (commit_order, dense, id_order, ledger, lifecycle, one_body, roles)
+_REGISTERED = (acknowledged, commit_order, cursor_skip, dense, id_order, ledger, lifecycle, one_body, roles)
 
 
 def sweep_many(captures: Iterable[Capture], plan: SweepPlan) -> Iterator[LogReport]:

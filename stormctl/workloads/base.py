@@ -72,36 +72,89 @@ class LastWait:
 
 
 @dataclass(frozen=True, slots=True)
+class StepAttempt:
+    """Replies which attempt of its step a step body is, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillWorker:
+    """A step body kills the process that runs it, with everything else that this process has in hand. A storm really
+    sends SIGKILL: the act has no reply, the step no outcome, and its queue message is never acknowledged."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Together:
     """Drive several drivers at once. Replies when all have returned."""
 
     drivers: tuple[Generator[Any, Any, None], ...]
 
 
-Act = Sleep | SetAttributes | Now | Uniform | WaitForHook | Resume | RunEnded | LastWait | Together
+Act = (
+    Sleep
+    | SetAttributes
+    | Now
+    | Uniform
+    | WaitForHook
+    | Resume
+    | RunEnded
+    | LastWait
+    | StepAttempt
+    | KillWorker
+    | Together
+)
 StepBody = Callable[..., Generator[Act, Any, Any]]
 Driver = Generator[Act, Any, None]
 
 
 @dataclass(slots=True)
 class Pressure:
-    """What a driver managed to do to its run; an idle driver means that a clean run proves nothing."""
+    """What a driver managed to do to its run; an idle driver means that a clean run proves nothing.
+
+    ``details`` counts what only one scenario knows (``fresh``, ``bursts``, ...).
+    """
 
     resumes_sent: int = 0
     resumes_failed: int = 0
     hook_missing: bool = False
+    details: dict[str, int] = field(default_factory=dict)
+
+    def count(self, what: str, by: int = 1) -> None:
+        """Count ``by`` more of a detail."""
+        self.details[what] = self.details.get(what, 0) + by
+
+
+#: why a clean run proves nothing, from its value, its input, its log where it was kept, and the pressure; or None
+Vacuous = Callable[[Any, Any, EventLog | None, Pressure], str | None]
 
 
 #: a storm without a round or a branch proves nothing, and no driver finds its hook
-_AT_LEAST_ONE = frozenset({"rounds", "width"})
+_AT_LEAST_ONE = frozenset({"rounds", "width", "wakes", "max_cycles", "burst_size", "tasks", "iterations", "nodes"})
 
 
 @dataclass(frozen=True)
 class Workload:
     """One scenario. ``input_type`` is a frozen dataclass whose defaults are the published ones.
 
-    ``check`` returns the first disagreement of a completed run's value with the input, or None. ``counts`` gives, for a
-    completed run, the exact number of events each name or type must have; ``roles`` the most that any prefix may hold.
+    ``check`` returns the first disagreement of a completed run's value with the input, or None; ``ledger_code`` is the
+    error code of a run with one. ``stragglers`` is how many of a completed run's races the timer won. ``counts`` gives,
+    for a completed run with so many stragglers, the exact number of creates that each step name or event type must
+    have; ``roles`` the most that any prefix may hold. ``warnings`` says of an input what would make it prove nothing.
+
+    The rest is for whoever runs attempts:
+
+    * ``at_start(input, now_ms)`` is called once per attempt with the scaled input, just before the run is created, and
+      returns the input that the run gets: the place for an absolute time (epoch ms; such a field's name does not end
+      in ``_ms``). By default it returns the input as it is.
+    * ``in_log(input, log)`` counts the pressure that only the log shows (kills). It belongs into ``Pressure.details``.
+    * ``infra(value, input)`` is an error code when a completed run that passed ``check`` says that its environment, not
+      the software, failed; else None. The attempt is then ``infra`` with that code.
+    * ``vacuous(value, input, log, pressure)`` is why a completed run that passed both proves nothing, or None. ``log``
+      is None where it was not kept.
+    * ``reads`` are the types of the events whose payloads decide which way the body goes. A log that was kept without
+      them cannot be replayed: the body raises ValueError where it needs one. All other bodies go by order alone.
+    * ``control`` marks a scenario that is not meant to fail: when it does, its cell's environment is suspect.
     """
 
     name: str
@@ -115,6 +168,13 @@ class Workload:
     counts: Callable[[Any, int], Mapping[str, int]]
     roles: Callable[[Any, EventLog], RoleReport] | None = None
     warnings: Callable[[Any], list[str]] = field(default=lambda _input: [])
+    ledger_code: str = "BAD_LEDGER"
+    at_start: Callable[[Any, int], Any] = field(default=lambda input, _now_ms: input)
+    in_log: Callable[[Any, EventLog], Mapping[str, int]] = field(default=lambda _input, _log: {})
+    infra: Callable[[Any, Any], str | None] = field(default=lambda _value, _input: None)
+    vacuous: Vacuous = field(default=lambda _value, _input, _log, _pressure: None)
+    reads: frozenset[str] = frozenset()
+    control: bool = False
 
     def parse_input(self, given: Mapping[str, Any]) -> Any:
         """An input from a plan's mapping; PlanError names the key that is unknown or whose value cannot be meant."""

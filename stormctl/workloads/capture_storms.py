@@ -179,6 +179,11 @@ def stragglers(value: Any) -> int:
     return int(sum(value["lates"]))
 
 
+def one_sided(value: Any, input: Input, _log: EventLog | None, _pressure: Pressure) -> str | None:
+    """Why a completed run proves nothing: nobody was late, or everybody was."""
+    return storm.one_way(stragglers(value), input.rounds * input.width)
+
+
 def step_counts(input: Input, late: int) -> Mapping[str, int]:
     """Exact counts of a completed capture-step-storm's creates."""
     return {**_counts(input, late), "settle": input.rounds * input.width, "hook_created": 1}
@@ -231,6 +236,7 @@ CAPTURE_STEP_STORM = Workload(
     stragglers=stragglers,
     counts=step_counts,
     roles=step_roles,
+    vacuous=one_sided,
 )
 
 CAPTURE_HOOK_STORM = Workload(
@@ -244,4 +250,5 @@ CAPTURE_HOOK_STORM = Workload(
     stragglers=stragglers,
     counts=hook_counts,
     roles=hook_roles,
+    vacuous=one_sided,
 )

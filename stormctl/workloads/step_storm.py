@@ -124,4 +124,6 @@ STEP_STORM = Workload(
     counts=counts,
     roles=roles,
     warnings=warnings,
+    ledger_code=storm.BAD_LEDGER,
+    vacuous=storm.one_sided,
 )

@@ -6,14 +6,17 @@ draws another number of ids, and every later id of the run is renamed (vercel/wo
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Mapping
 from typing import Any, Protocol
 
 from stormctl.engine.workflow import Workflow
 from stormctl.history import EventLog, kinds
-from stormctl.workloads.base import Act, RoleExcess, RoleReport, SetAttributes, Sleep, StepBody
+from stormctl.workloads.base import Act, Pressure, RoleExcess, RoleReport, SetAttributes, Sleep, StepBody
 
 SETTLED, WATCHDOG = "settled", "watchdog"
+#: the error code of a completed run whose ledger does not add up
+BAD_LEDGER = "BAD_STORM_LEDGER"
 
 
 class StormInput(Protocol):
@@ -123,6 +126,20 @@ def count_stragglers(value: Any) -> int:
     return sum(record["stragglers"] for record in value["ledger"])
 
 
+def one_sided(value: Any, input: StormInput, _log: EventLog | None, _pressure: Pressure) -> str | None:
+    """Why a completed storm proves nothing: nobody straggled, or everybody did, so no two branches differed."""
+    return one_way(count_stragglers(value), input.rounds * input.width)
+
+
+def one_way(stragglers: int, branches: int) -> str | None:
+    """Why so many stragglers among so many branches prove nothing, or None."""
+    if stragglers == 0:
+        return "nobody straggled: every branch took the same steps"
+    if stragglers == branches:
+        return "everybody straggled: every branch took the same steps"
+    return None
+
+
 def step_counts(input: StormInput, stragglers: int, *, settles: bool) -> dict[str, int]:
     """How often each step of a completed run is created."""
     branches = input.rounds * input.width
@@ -141,24 +158,46 @@ def count_roles(log: EventLog, limits: Mapping[str, tuple[int, str]], opener: st
     A round is entered when its first opener is created: ``opener`` is a step name or an event type, ``per_round`` how
     many a round has. ``limits`` gives for each step name the most of one round, and why.
     """
-    opened = 0
-    counts: dict[str, int] = {}
+
+    def limit(role: str, made: Mapping[str, int]) -> tuple[int, str]:
+        most, why = limits[role]
+        return most * -(-made.get(opener, 0) // per_round), why
+
+    return limit_roles(log, limits, limit)
+
+
+def at_most(log: EventLog, limits: Mapping[str, tuple[int, str]]) -> RoleReport:
+    """The first event with which each role (a step name) is created more often than a whole run may, and why."""
+    return limit_roles(log, limits, lambda role, _made: limits[role])
+
+
+def limit_roles(
+    log: EventLog, roles: Collection[str], limit: Callable[[str, Mapping[str, int]], tuple[int, str]]
+) -> RoleReport:
+    """The first event with which each of the roles passes its limit.
+
+    ``limit(role, made)`` is the most that may exist of a role, and why; ``made`` counts what has been created up to
+    and with the event, by step name and by event type.
+    """
+    made: Counter[str] = Counter()
     created: set[str | None] = set()
+    passed: set[str] = set()
     excesses: list[RoleExcess] = []
     for index, event in enumerate(log):
-        if event.type not in (kinds.STEP_CREATED, kinds.HOOK_CREATED) or event.correlation_id in created:
+        if event.type not in kinds.CREATES or event.correlation_id in created:
             continue  # one entity created twice is another sweep's business
         created.add(event.correlation_id)
-        if opener in (event.type, event.short_name):
-            opened += 1
         role = event.short_name
-        if role is None or role not in limits:
+        made[event.type] += 1
+        if role is None:
             continue
-        counts[role] = counts.get(role, 0) + 1
-        most, why = limits[role]
-        limit = most * -(-opened // per_round)
-        if counts[role] == limit + 1:
-            excesses.append(RoleExcess(index, role, limit, counts[role], why))
+        made[role] += 1
+        if role not in roles or role in passed:
+            continue
+        most, why = limit(role, made)
+        if made[role] > most:
+            passed.add(role)
+            excesses.append(RoleExcess(index, role, most, made[role], why))
     return RoleReport(tuple(excesses))
 
 

@@ -21,8 +21,9 @@ from stormctl.worlds.base import (
     Snapshot,
     World,
 )
-from stormctl.worlds.condition import CONDITIONS, MAIN, SEQ_FINAL, Condition, Point
+from stormctl.worlds.condition import Condition, Point
 from stormctl.worlds.conditions import condition_named
+from stormctl.worlds.presets import CONDITIONS, MAIN, SEQ_FINAL
 
 if TYPE_CHECKING:
     from stormctl.worlds.audit import read_audit

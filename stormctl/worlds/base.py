@@ -6,13 +6,13 @@ in ``worlds.pipeline``; memory, local and postgres only interpret the store oper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from stormctl.history import Event, RunRow
+from stormctl.history import AuditRecord, Event, RunRow
 from stormctl.worlds.condition import Condition
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -23,12 +23,16 @@ NO_PAYLOAD: Any = object()
 class Snapshot:
     """What a writer had read when it derived a write: how many events, up to which cursor, and who it is.
 
-    ``writer`` is one random id per delivery, the same across restarts inside that delivery.
+    ``writer`` is one random id per delivery, the same across restarts inside that delivery. ``watermark`` is the
+    latest ULID time of the events read, in epoch milliseconds, None when no id tells one. ``in_band`` is how many
+    in-band events the log holds as the writer knows (those it read of, and its own since), where the store counts them.
     """
 
     count: int
     cursor: str | None
     writer: str | None
+    watermark: int | None = None
+    in_band: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,15 @@ class AppendRequest:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The append landed, as one event or (lazy start) two. A taken token lands as ``hook_conflict``."""
+    """The append landed, as one event or (lazy start) two. A taken token lands as ``hook_conflict``.
+
+    ``skipped`` are events on slots that the writer had not read and that lie below its own (slots only);
+    ``more_skipped`` says that some of those could not be told, and then none of them counts.
+    """
 
     events: tuple[Event, ...]
+    skipped: tuple[Event, ...] = ()
+    more_skipped: bool = False
 
 
 class Refusal(StrEnum):
@@ -72,11 +82,16 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The store said no and wrote nothing. ``retry_after_ms`` goes with ``TOO_EARLY``."""
+    """The store said no and wrote nothing. ``retry_after_ms`` goes with ``TOO_EARLY``.
+
+    ``body`` is what a refused precondition carries, as it came over the wire and not to be trusted: ``events`` (in the
+    JSON shape of ``worlds.wire``) and ``cursor``, ``recordedAtOrBelow`` and ``stateUpdatedAt``, each or none of them.
+    """
 
     refusal: Refusal
     reason: str
     retry_after_ms: float | None = None
+    body: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +99,12 @@ class Page:
     """Events after a cursor, in canonical order, and the cursor of the last one (the old one on an empty page).
 
     The cursor is exclusive. A reader that follows cursors can miss for ever what becomes visible behind one.
+    ``in_band`` is the store's count of in-band events, where it counts them.
     """
 
     events: tuple[Event, ...]
     cursor: str | None
+    in_band: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +179,19 @@ class World(Protocol):
 
     async def append(self, request: AppendRequest) -> Appended | Refused: ...
 
+    async def append_batch(self, requests: Sequence[AppendRequest]) -> list[Appended | Refused]:
+        """Append the writes of one suspension: all under one lock and one admission where the condition is
+        ``batch_atomic`` (a refused precondition refuses all of them), else one after another."""
+        ...
+
     async def load(self, run_id: str, after: str | None = None) -> Page: ...
 
     async def run(self, run_id: str) -> RunRow | None: ...
 
     async def hook(self, token: str) -> HookRow | None: ...
+
+    async def audit_of(self, run_id: str) -> tuple[AuditRecord, ...]:
+        """What the world wrote down about every append to the run, by all its processes."""
+        ...
 
     async def close(self) -> None: ...

@@ -79,10 +79,14 @@ def unflatten(flat: Any) -> Any:
         raise UnreadableInput("a payload is damaged", remedy="Read the log without its payloads.") from None
 
 
+def pack_bytes(value: Any) -> bytes:
+    """A payload as bytes: what a binary column holds."""
+    return _MAGIC + json.dumps(flatten(value), separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def pack(value: Any) -> dict[str, str]:
     """A payload as it stands in an event or row file."""
-    data = _MAGIC + json.dumps(flatten(value), separators=(",", ":"), ensure_ascii=False).encode()
-    return {"__type": "Uint8Array", "data": base64.b64encode(data).decode("ascii")}
+    return {"__type": "Uint8Array", "data": base64.b64encode(pack_bytes(value)).decode("ascii")}
 
 
 def is_packed(value: Any) -> bool:
@@ -90,11 +94,15 @@ def is_packed(value: Any) -> bool:
     return isinstance(value, dict) and value.get("__type") == "Uint8Array"
 
 
-def unpack(value: Mapping[str, Any]) -> Any:
+def unpack_bytes(data: bytes) -> Any:
     """The value of payload bytes; UnreadableInput when they are not of this form (encrypted, compressed)."""
-    data = base64.b64decode(value["data"])
     if not data.startswith(_MAGIC):
         raise UnreadableInput(
             "a payload is not plain (encrypted or compressed)", remedy="Read the log without its payloads."
         )
     return unflatten(json.loads(data[len(_MAGIC) :]))
+
+
+def unpack(value: Mapping[str, Any]) -> Any:
+    """The value of a payload as it stands in a file. Errors as :func:`unpack_bytes`."""
+    return unpack_bytes(base64.b64decode(value["data"]))

@@ -13,7 +13,14 @@ from dataclasses import replace
 from stormctl.history import Event, kinds
 from stormctl.worlds.base import AppendRequest, Snapshot
 from stormctl.worlds.condition import Condition, Credit, Fence, Gate
-from stormctl.worlds.store_ops import UNFENCED, Mark, Tail
+from stormctl.worlds.store_ops import UNFENCED, Mark, Tail, fenced_by_type
+
+
+def gated(condition: Condition, request: AppendRequest) -> Snapshot | None:
+    """The snapshot that the append is judged by; None when it is not judged at all."""
+    if condition.gate is Gate.DECISIONS and not kinds.is_decision(request.type, lazy_start=request.lazy):
+        return None
+    return request.snapshot
 
 
 def admit(condition: Condition, tail: Tail, request: AppendRequest) -> Mark | None:
@@ -21,9 +28,7 @@ def admit(condition: Condition, tail: Tail, request: AppendRequest) -> Mark | No
 
     An append without a snapshot is never refused and never moves the fence.
     """
-    snapshot = request.snapshot
-    if condition.gate is Gate.DECISIONS and not kinds.is_decision(request.type, lazy_start=request.lazy):
-        snapshot = None
+    snapshot = gated(condition, request)
     if condition.fence is Fence.NONE or snapshot is None:
         return UNFENCED
     key = credit_key(condition, snapshot)
@@ -34,7 +39,7 @@ def admit(condition: Condition, tail: Tail, request: AppendRequest) -> Mark | No
 
 def credit_key(condition: Condition, snapshot: Snapshot) -> str | None:
     """Whose credit an admitted append gives: its writer's where that is the rule and it is known, else its cursor's."""
-    if condition.credit is Credit.WRITER and snapshot.writer is not None:
+    if condition.credit_key is Credit.WRITER and snapshot.writer is not None:
         return snapshot.writer
     return snapshot.cursor
 
@@ -42,7 +47,19 @@ def credit_key(condition: Condition, snapshot: Snapshot) -> str | None:
 def advance(tail: Tail, event: Event, mark: Mark) -> Tail:
     """The tail after the event was published."""
     seq = tail.seq + 1 if event.position is None else event.position
-    tail = replace(tail, seq=seq, last_event_id=event.event_id)
+    tail = replace(tail, seq=seq, last_event_id=event.event_id, in_band=tail.in_band + mark.in_band)
     if mark.fenced:
         tail = replace(tail, last_fenced=seq, credit_key=mark.key, credit_base=mark.base)
     return tail
+
+
+def guess(event: Event, before: Event | None) -> Mark:
+    """The mark of an event of which no record is left: fenced when in doubt, which costs a writer a reload. ``before``
+    is the event that precedes it in the log."""
+    lazy_start = (
+        event.type == kinds.STEP_STARTED
+        and before is not None
+        and before.type == kinds.STEP_CREATED
+        and before.correlation_id == event.correlation_id
+    )
+    return Mark(fenced=True) if lazy_start or fenced_by_type(event) else UNFENCED

@@ -9,15 +9,17 @@
     .locks/runs/<run>.append.lock                  the run's append lock
     .locks/runs/<run>.seq.json                     the counter: end of the log as the fence sees it
     .locks/runs/<run>.journal                      one line per event about to be published (see below)
+    .locks/runs/<run>.pending/<event id>.json      events staged under their slot's name (shared staging)
+    .locks/runs/<run>.slots/<slot>                 slots that were reserved
     .locks/holders/                                lock bodies of processes, linked to where they are held
     audit/<pid>.ndjson                             the append audit
     queue/                                         the queue of the store's workers
     storm.lock                                     the driver that owns the folder
 
-The last five are ours. The *journal* is appended to just before an event's file is linked: a line names the event,
-its seq and its fence mark. It tells readers where to look (a folder with thousands of events is not listed for every
-read; an event counts only when its own file exists) and it is what a rescan restores fence and credit from, also
-after a writer was killed between publication and counter.
+What lies in .locks/runs and below is ours. The *journal* is appended to just before an event's file is linked: a line
+names the event, its seq and its fence mark. It tells readers where to look (a folder with thousands of events is not
+listed for every read; an event counts only when its own file exists) and it is what a rescan restores fence and credit
+from, also after a writer was killed between publication and counter.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ FOLDERS = (
     "queue",
 )
 
-_CLAIMS = {Kind.STEP: "steps", Kind.WAIT: "waits", Kind.HOOK: "hooks", Kind.ATTR: "attributes"}
+_CLAIMS = {Kind.STEP: "steps", Kind.WAIT: "waits", Kind.HOOK: "hooks", Kind.ATTR: "attributes", Kind.RUN: "runs"}
 
 
 class Layout:
@@ -76,7 +78,7 @@ class Layout:
         return f"{self.hooks}/tokens/{hashlib.sha256(token.encode()).hexdigest()}.json"
 
     def claim(self, kind: Kind, run_id: str, entity_id: str, what: Once) -> str:
-        name = entity_id if kind is Kind.HOOK else f"{run_id}-{entity_id}"
+        name = entity_id if kind in (Kind.HOOK, Kind.RUN) else f"{run_id}-{entity_id}"
         return f"{self._root}/.locks/{_CLAIMS[kind]}/{name}.{what}"
 
     def lock(self, run_id: str) -> str:
@@ -87,6 +89,14 @@ class Layout:
 
     def journal(self, run_id: str) -> str:
         return f"{self._root}/.locks/runs/{run_id}.journal"
+
+    def staged(self, run_id: str, event_id: str) -> str:
+        """Where an event waits to be published, under a condition with shared staging."""
+        return f"{self._root}/.locks/runs/{run_id}.pending/{event_id}.json"
+
+    def reserved(self, run_id: str, slot: int) -> str:
+        """The mark of a slot that was reserved, under a condition that reserves."""
+        return f"{self._root}/.locks/runs/{run_id}.slots/{slot:026d}"
 
     def event_of(self, name: str, run_id: str) -> str | None:
         """The event id that a name in ``events/`` carries, when it is a published event of the run."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stormctl.errors import StoreFailure, StormctlError
-from stormctl.history import Event, kinds
+from stormctl.history import Event, ids, kinds
 from stormctl.worlds import fence, shapes
 from stormctl.worlds.base import HookRow
-from stormctl.worlds.condition import Condition
+from stormctl.worlds.condition import Condition, Staging
 from stormctl.worlds.files import Files, failure
 from stormctl.worlds.layout import Layout
 from stormctl.worlds.mint import Minter
@@ -22,26 +22,36 @@ from stormctl.worlds.pipeline import SPEC
 from stormctl.worlds.rows import Entity, Kind, RunEntity
 from stormctl.worlds.runlog import RunLogs
 from stormctl.worlds.store_ops import (
+    UNFENCED,
+    Begin,
     ClaimOnce,
     ClaimToken,
     Clock,
+    DrawSlot,
     DropClaim,
     DropEntities,
     DropEntity,
     DropRun,
+    End,
     HasClaim,
     Intent,
     Mark,
     Mint,
+    Once,
     OweRepair,
     Publish,
     PutEntity,
     PutRun,
+    ReadAfter,
     ReadEntity,
+    ReadGuard,
     ReadLog,
     ReadRun,
+    ReadSlots,
     ReadTail,
     ReleaseToken,
+    ReserveSlots,
+    Stage,
     StoreOp,
     Tail,
     TakeOwed,
@@ -60,9 +70,11 @@ class LocalStore:
         self.folder = folder
         self.files = files
         self.layout = Layout(folder)
+        self.condition = condition
         self.minter = minter
-        self.logs = RunLogs(files, self.layout, dense=condition.dense)
+        self.logs = RunLogs(files, self.layout)
         self._owed: dict[str, tuple[Intent, ...]] = {}
+        self._reserved: dict[str, int] = {}
         self._do: dict[type[Any], Callable[[Any], Any]] = {
             Clock: lambda op: minter.clock(),
             Mint: lambda op: minter.mint(op.ms, monotonic=op.monotonic),
@@ -84,6 +96,14 @@ class LocalStore:
             WriteTail: self._write_tail,
             Publish: self._publish,
             ReadLog: lambda op: self.logs.events(op.run_id, list_folder=True),
+            ReadAfter: lambda op: self.logs.page(op.run_id, op.cursor, op.limit),
+            ReadSlots: lambda op: self.logs.ask(op.run_id, lambda log: log.between(op.above, op.below)),
+            ReadGuard: lambda op: self.logs.ask(op.run_id, lambda log: log.recorded(op.watermark)),
+            DrawSlot: self._draw_slot,
+            ReserveSlots: self._reserve_slots,
+            Stage: self._stage,
+            Begin: lambda op: None,
+            End: lambda op: None,
         }
 
     def perform(self, op: StoreOp) -> Any:
@@ -115,8 +135,13 @@ class LocalStore:
     def _owe(self, op: OweRepair) -> None:
         self._owed[op.run_id] = (*self._owed.get(op.run_id, ()), op.intent)
 
-    def _put_run(self, op: PutRun) -> None:
+    def _put_run(self, op: PutRun) -> bool:
+        if op.unless_ended and not self._claim_once(
+            ClaimOnce(Kind.RUN, op.row.run_id, op.row.run_id, Once.ENDED)
+        ):  # a file cannot be written on a condition: the claim decides
+            return False
         self.files.replace(self.layout.run(op.row.run_id), shapes.run_bytes(op.row, SPEC), self.minter.nonce())
+        return True
 
     def _put_entity(self, op: PutEntity) -> None:
         path = self.layout.entity(op.row.kind, op.row.run_id, op.row.id)
@@ -150,6 +175,9 @@ class LocalStore:
 
     def _claim_token(self, op: ClaimToken) -> TokenOwner:
         path = self.layout.token(op.token)
+        if not op.exclusive and self._parsed(path, shapes.owner_of) is None:
+            self.files.replace(path, shapes.token_bytes(op.token, op.owner), self.minter.nonce())
+            return op.owner
         while True:
             if self.files.publish(path, shapes.token_bytes(op.token, op.owner), self.minter.nonce()):
                 return op.owner
@@ -172,6 +200,9 @@ class LocalStore:
         try:
             for event in op.events:
                 path = self.layout.event(run_id, event.event_id or "")
+                if self.condition.staging is Staging.SHARED:
+                    staged.append((self.layout.staged(run_id, event.event_id or ""), path))
+                    continue
                 staged.append((f"{path}.tmp.{self.minter.nonce()}", path))
                 self.files.write_new(staged[-1][0], shapes.event_bytes(event))
             # What can fill a disk is done: from here on each event appears at once and whole.
@@ -188,6 +219,51 @@ class LocalStore:
                 self.files.discard(temp)
         return True
 
+    # -- slots
+
+    def _draw_slot(self, op: DrawSlot) -> int | None:
+        by_ulid, highest = self.logs.remembered(op.run_id)
+        if not op.remembered or not (by_ulid or highest):
+            by_ulid, highest = self.logs.ask(op.run_id, lambda log: (log.by_ulid, log.highest_slot))
+        if by_ulid:
+            return None
+        slot = max(highest + 1, op.at_least)
+        while self.files.exists(self.layout.event(op.run_id, ids.slot_id(slot))):
+            slot += 1
+        return slot
+
+    def _reserve_slots(self, op: ReserveSlots) -> tuple[int, ...]:
+        """A counter that several processes move without a lock: each slot is an empty file that only one can make."""
+        found: list[int] = []
+        slot = self._reserved.get(op.run_id, 0)
+        while len(found) < op.count:
+            slot += 1
+            try:
+                self._write_in_folder(self.layout.reserved(op.run_id, slot), b"")
+            except FileExistsError:
+                continue
+            found.append(slot)
+        self._reserved[op.run_id] = slot
+        return tuple(found)
+
+    def _stage(self, op: Stage) -> bool:
+        path = self.layout.staged(op.event.run_id, op.event.event_id or "")
+        try:
+            self._write_in_folder(path, shapes.event_bytes(op.event))
+        except FileExistsError:
+            return False
+        return True
+
+    def _write_in_folder(self, path: str, data: bytes) -> None:
+        """Write a new file whose folder may be missing."""
+        try:
+            self.files.write_new(path, data)
+        except FileNotFoundError:
+            Path(path).parent.mkdir(exist_ok=True)
+            self.files.write_new(path, data)
+
+    # -- the tail
+
     def _read_tail(self, op: ReadTail) -> Tail:
         if not op.rescan:
             try:
@@ -199,14 +275,15 @@ class LocalStore:
                 tail = None
             if tail is not None:
                 return tail
-        return self._rescan(op.run_id)
+        return self._rescan(op.run_id, restore=op.restore)
 
     def _write_tail(self, op: WriteTail) -> None:
         data = shapes.tail_bytes(op.tail)
         self.files.write_in_place(self.layout.counter(op.run_id), data)
 
-    def _rescan(self, run_id: str) -> Tail:
-        """The tail as the published events and the journal give it: seq, last id, fence and credit."""
+    def _rescan(self, run_id: str, *, restore: bool) -> Tail:
+        """The tail as the published events and the journal give it: seq, last id and, to ``restore``, fence, credit and
+        in-band count."""
         try:
             marks = dict(shapes.journal_of(self.files.read(self.layout.journal(run_id))))
         except FileNotFoundError:
@@ -214,7 +291,7 @@ class LocalStore:
         tail = Tail()
         before: Event | None = None
         for event in self.logs.events(run_id, list_folder=True):
-            mark = marks.get(event.event_id or "") or _guess(event, before)
+            mark = (marks.get(event.event_id or "") or _guess(event, before)) if restore else UNFENCED
             tail = fence.advance(tail, event, mark)
             before = event
         return tail

@@ -16,10 +16,15 @@
 * **Abandon**: the owner sets its own holder file's time to 1970, through its open descriptor, so that it can never
   touch a lock that belongs to somebody else by now. The next to come breaks the lock and repairs what its intent
   names.
+
+Upstream's lock (vercel/workflow #3269) differs in two ways, and a condition can ask for them: with ``Breaking.EARLY``
+whoever sees an old lock unlinks it by its name, so that two who saw the same one can both come in, and its holder is
+never told; with ``Release.BLIND`` a holder unlinks whatever stands under the name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -29,6 +34,7 @@ from typing import Any
 import msgspec
 
 from stormctl.errors import StoreFailure
+from stormctl.worlds.condition import Breaking, Release
 from stormctl.worlds.files import Files
 from stormctl.worlds.process import is_dead, whoami
 from stormctl.worlds.store_ops import Intent
@@ -46,6 +52,7 @@ class Held:
     nonce: str
     taken: float
     left: tuple[Intent, ...]
+    grew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +75,17 @@ class AppendLocks:
         stale_ms: float,
         nonce: Callable[[], str],
         wall: Callable[[], float] = time.time,
+        *,
+        breaking: Breaking = Breaking.CAREFUL,
+        release: Release = Release.OWNER_CHECKED,
     ) -> None:
         self._files = files
         self._holders = holders
         self._stale = stale_ms / 1000
         self._nonce = nonce
         self._wall = wall
+        self._early = breaking is Breaking.EARLY
+        self._blind = release is Release.BLIND
         self._free: list[tuple[str, int]] = []
         self._given_up: set[str] = set()
 
@@ -88,6 +100,8 @@ class AppendLocks:
             except FileExistsError:
                 pass
             seen = self._look(path)
+            if self._early:
+                return self._barge_in(holder, fd, path, intent, seen)
             if seen is not None and self._is_stale(seen):
                 held = self._write(holder, fd, path, intent, seen.intents)
                 if self._usurp(holder, path, seen):
@@ -110,17 +124,20 @@ class AppendLocks:
         if self._files.exists(f"{held.path}.next.{held.nonce}") or not self._files.same(held.fd, held.path):
             raise StoreFailure(
                 f"the append lock of this run was broken: its holder (pid {os.getpid()}) took longer than "
-                f"{self._stale:.0f} s",
+                f"{self._stale:g} s",
                 remedy="Look for what stopped the process for so long, or raise the condition's stale_ms.",
             )
 
     def release(self, held: Held) -> None:
         """Give the lock back. Never raises: what cannot be released is left to be broken."""
+        if self._blind:
+            self._unlink_whatever(held)
+            return
         try:
             self.confirm(held)
             if self._files.same(held.fd, held.path):
                 self._files.unlink(held.path)
-                if not held.left:  # a body that grew may not fit the next one
+                if not held.grew:  # the next body may be shorter than what stands there
                     self._free.append((held.holder, held.fd))
                     return
         except (OSError, StoreFailure):
@@ -129,6 +146,9 @@ class AppendLocks:
 
     def abandon(self, held: Held) -> None:
         """Leave the lock to be broken, with its intent. Never raises."""
+        if self._blind:
+            self._unlink_whatever(held)
+            return
         self._forget(held.holder, held.fd, held.nonce)
 
     def close(self) -> None:
@@ -156,8 +176,9 @@ class AppendLocks:
             "append": asdict(intent),
             "left": [asdict(one) for one in left],
         }
-        self._files.rewrite(fd, msgspec.json.encode(body).ljust(_SIZE))
-        return Held(path, holder, fd, nonce, taken, left)
+        raw = msgspec.json.encode(body)
+        self._files.rewrite(fd, raw.ljust(_SIZE))
+        return Held(path, holder, fd, nonce, taken, left, grew=len(raw) > _SIZE)
 
     def _look(self, path: str) -> _Seen | None:
         found = self._files.look(path)
@@ -166,7 +187,7 @@ class AppendLocks:
         raw, modified = found
         try:
             body = msgspec.json.decode(raw)
-            intents = (*(Intent(**one) for one in body["left"]), Intent(**body["append"]))
+            intents = (*map(_intent, body["left"]), _intent(body["append"]))
             return _Seen(body["nonce"], modified, body, intents)
         except (msgspec.DecodeError, KeyError, TypeError):
             return _Seen("unreadable", modified, {}, ())
@@ -190,6 +211,27 @@ class AppendLocks:
         self._files.rename(claim, path)
         return True
 
+    def _barge_in(self, holder: str, fd: int, path: str, intent: Intent, seen: _Seen | None) -> Held | None:
+        """Upstream's way past an old lock: unlink the name, and take it if nobody else was faster. Alive or dead does
+        not matter, and the name may stand for a younger lock by now."""
+        if seen is None or self._wall() - seen.modified <= self._stale:
+            self._free.append((holder, fd))
+            return None
+        self._files.remove(path)
+        held = self._write(holder, fd, path, intent, seen.intents)
+        try:
+            self._files.link(holder, path)
+        except FileExistsError:
+            self._free.append((holder, fd))
+            return None
+        return held
+
+    def _unlink_whatever(self, held: Held) -> None:
+        with contextlib.suppress(OSError):
+            self._files.unlink(held.path)
+        os.close(held.fd)
+        self._files.discard(held.holder)
+
     def _forget(self, holder: str, fd: int, nonce: str | None = None) -> None:
         try:
             self._files.age(fd, 0)
@@ -198,3 +240,7 @@ class AppendLocks:
                 self._given_up.add(nonce)
         os.close(fd)
         self._files.discard(holder)
+
+
+def _intent(raw: dict[str, Any]) -> Intent:
+    return Intent(raw["type"], raw.get("correlation_id"), raw.get("token"), tuple(map(_intent, raw.get("also", ()))))

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from random import Random
 from typing import Any
 
 from stormctl.errors import StoreFailure
 from stormctl.history import AuditRecord, RunRow, ids
+from stormctl.worlds.admission import counts_in_band
 from stormctl.worlds.base import Appended, AppendRequest, Claimed, HookRow, Message, Page, Queue, Refused
 from stormctl.worlds.condition import Condition, Point
 from stormctl.worlds.delay import PublishDelay
 from stormctl.worlds.memory_store import BLOCKED, MemoryStore
 from stormctl.worlds.mint import Minter, now_ms
-from stormctl.worlds.pipeline import append
-from stormctl.worlds.store_ops import AbandonLock, At, Delay, ReleaseLock, StoreOp, TakeLock
+from stormctl.worlds.pipeline import append_batch
+from stormctl.worlds.process import is_kill
+from stormctl.worlds.reads import page_of
+from stormctl.worlds.store_ops import AbandonLock, At, Delay, ReleaseLock, StoreOp, Tail, TakeLock
 from stormctl.worlds.trace import Trace
 
 Sleep = Callable[[float], Awaitable[None]]
+_Generator = Generator[StoreOp, Any, list[Appended | Refused]]
 
 
 async def _sleep(ms: float) -> None:
@@ -108,23 +113,26 @@ class MemoryWorld:
         self._delay = delay if delay is not None else PublishDelay(scale=0)
         self._sleep = sleep
         self._on_point = on_point
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def append(self, request: AppendRequest) -> Appended | Refused:
         """Append one event under the world's condition."""
-        trace = Trace()
-        try:
-            answer = await self._drive(append(request, self.condition), request, trace)
-        except BaseException as error:
-            self.audit.extend(trace.records(request, error))
-            raise
-        self.audit.extend(trace.records(request, answer))
-        return answer
+        return (await self._append([request]))[0]
+
+    async def append_batch(self, requests: Sequence[AppendRequest]) -> list[Appended | Refused]:
+        """Append the writes of one suspension: as one where the condition is ``batch_atomic``."""
+        if self.condition.batch_atomic and self.condition.locks:
+            return await self._append(requests)
+        return [await self.append(request) for request in requests]
 
     async def load(self, run_id: str, after: str | None = None) -> Page:
-        """The events that are visible now, behind the cursor."""
+        """The events that are visible now, behind the cursor, as the condition's reads show them."""
         await asyncio.sleep(0)
-        return self.store.log(run_id).page(after)
+        counted = self.store.tails.get(run_id, Tail()).in_band if counts_in_band(self.condition) else None
+        return page_of(self.condition, self.store.log(run_id), after, self.store.minter.clock(), counted)
+
+    async def audit_of(self, run_id: str) -> tuple[AuditRecord, ...]:
+        """What was written down about every append to the run."""
+        return tuple(record for record in self.audit if record.run_id == run_id)
 
     async def run(self, run_id: str) -> RunRow | None:
         """The run's row."""
@@ -138,9 +146,20 @@ class MemoryWorld:
     async def close(self) -> None:
         """Nothing to give back."""
 
-    async def _drive(
-        self, generator: Generator[StoreOp, Any, Appended | Refused], request: AppendRequest, trace: Trace
-    ) -> Appended | Refused:
+    async def _append(self, requests: Sequence[AppendRequest]) -> list[Appended | Refused]:
+        trace = Trace()
+        try:
+            answers = await self._drive(append_batch(requests, self.condition), requests[0], trace)
+        except BaseException as error:
+            for request in requests if not is_kill(error) else ():
+                self.audit.extend(trace.records(request, error))
+            raise
+        for request, answer in zip(requests, answers, strict=True):
+            self.audit.extend(trace.records(request, answer))
+        return answers
+
+    async def _drive(self, generator: _Generator, request: AppendRequest, trace: Trace) -> list[Appended | Refused]:
+        held: TakeLock | None = None
         try:
             op = next(generator)
             while True:
@@ -149,13 +168,20 @@ class MemoryWorld:
                 except StoreFailure as problem:
                     op = generator.throw(problem)
                 except BaseException as error:
-                    self._abort(generator, error)
+                    if is_kill(error):
+                        self._die(generator, held)
+                    else:
+                        self._abort(generator, error)
                     raise
                 else:
+                    if isinstance(op, TakeLock):
+                        held = op
+                    elif isinstance(op, (ReleaseLock, AbandonLock)):
+                        held = None
                     op = generator.send(reply)
         except StopIteration as stop:
-            answer: Appended | Refused = stop.value
-            return answer
+            answers: list[Appended | Refused] = stop.value
+            return answers
 
     async def _perform(self, op: StoreOp, request: AppendRequest, trace: Trace) -> Any:
         if isinstance(op, At):
@@ -169,9 +195,7 @@ class MemoryWorld:
             return await self._sleep(ms) if ms > 0 else None
         if isinstance(op, TakeLock):
             while (reply := self.store.perform(op)) is BLOCKED:
-                turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._waiting.setdefault(op.run_id, deque()).append(turn)
-                await turn
+                await self._turn(op.run_id)
             return reply
         reply = self.store.perform(op)
         trace.did(op)
@@ -179,7 +203,7 @@ class MemoryWorld:
             self._next(op.run_id)
         return reply
 
-    def _abort(self, generator: Generator[StoreOp, Any, Appended | Refused], error: BaseException) -> None:
+    def _abort(self, generator: _Generator, error: BaseException) -> None:
         """The caller is gone: let the append clean up after itself without waiting for anything."""
         try:
             op = generator.throw(error)
@@ -191,12 +215,37 @@ class MemoryWorld:
         except (StopIteration, type(error)):
             return
 
+    def _die(self, generator: _Generator, held: TakeLock | None) -> None:
+        """The process is gone: nothing is cleaned up, and others see that the holder of its lock is dead."""
+        generator.close()
+        if held is not None:
+            self.store.perform(AbandonLock(held.run_id, held.intent))
+            self._next(held.run_id)
+
+    async def _turn(self, run_id: str) -> None:
+        """Wait until the lock is given back, or is old enough to be broken."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self.store.waiting.setdefault(run_id, deque()).append(turn)
+        stale_ms = self.condition.stale_ms
+        alarm = None if stale_ms == math.inf else loop.call_later(stale_ms / 1000 + 0.002, _wake, turn)
+        try:
+            await turn
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
     def _next(self, run_id: str) -> None:
         """Wake the first that still waits for the lock."""
-        waiting = self._waiting.get(run_id)
+        waiting = self.store.waiting.get(run_id)
         while waiting:
             turn = waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return
-        self._waiting.pop(run_id, None)
+        self.store.waiting.pop(run_id, None)
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)

@@ -1,360 +1,283 @@
-"""One append, from the wish to the log: the only place that knows the rules.
+"""One append, from the wish to the log: the only place that knows the order of things.
 
 :func:`append` passes the points of :class:`~stormctl.worlds.condition.Point` in order and does at each what the
 condition says. It performs nothing itself: it yields store operations and is sent their replies, so that a folder,
 memory and a database, a storm and a simulator all run this same code. Between two points anything may happen in the
 store unless a lock is held.
 
-Where an injected delay goes: under early minting between the effects and the publication, which is the production
-defect (an id is drawn, and becomes readable 31 ms later in the median); otherwise before the lock, so that the writer
-is slow to reach the store but the time for which it holds the lock stays that of its own file calls.
+Where an injected delay goes: without a lock between mint and publication, which is the production defect (an id is
+drawn, and becomes readable 31 ms later in the median); otherwise before the lock, so that the writer is slow to reach
+the store but the time for which it holds the lock stays that of its own calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from stormctl.errors import StoreFailure
-from stormctl.history import Event, Inline, ids, kinds
-from stormctl.worlds import fence, rules
-from stormctl.worlds.base import NO_PAYLOAD, Appended, AppendRequest, Refusal, Refused
-from stormctl.worlds.condition import Condition, Fence, Lock, Point
+from stormctl.history import Event, ids
+from stormctl.worlds import admission, effects, fence, planning, rules
+from stormctl.worlds.base import Appended, AppendRequest, Refusal, Refused
+from stormctl.worlds.condition import Breaking, Condition, Point, PostReads, Rescan, Rollback, SlotMode, Staging
+from stormctl.worlds.planning import SPEC, Shared, Work
 from stormctl.worlds.repair import repair
-from stormctl.worlds.rows import Entity, Kind, evolve, evolve_run
 from stormctl.worlds.store_ops import (
-    UNFENCED,
     AbandonLock,
     At,
-    ClaimOnce,
-    ClaimToken,
-    Clock,
+    Begin,
     ConfirmLock,
     Delay,
-    DropEntities,
-    DropEntity,
-    HasClaim,
+    DrawSlot,
+    End,
     Intent,
-    Mark,
     Mint,
-    Once,
     OweRepair,
     Publish,
-    PutEntity,
-    PutRun,
-    ReadEntity,
-    ReadRun,
     ReadTail,
     ReleaseLock,
-    ReleaseToken,
+    Stage,
     StoreOp,
-    Tail,
     TakeLock,
     TakeOwed,
-    TokenOwner,
     WriteTail,
 )
+from stormctl.worlds.telling import tell
 
-SPEC = 5
-"""The spec version that events carry: lazy starts and attributes, ULID ids."""
+__all__ = ["SPEC", "append", "append_batch"]
 
+SLOT_TRIES = 40
+"""How many taken slots an append meets before it gives up; every eighth time it looks at the whole run again."""
+
+Answer = Appended | Refused
 Steps = Generator[StoreOp, Any, None]
-MaybeRefused = Generator[StoreOp, Any, Refused | None]
+Answering = Generator[StoreOp, Any, Answer]
 
 
-@dataclass(slots=True)
-class _Work:
-    """What one append knows so far."""
-
-    request: AppendRequest
-    condition: Condition
-    planned: list[Event] = field(default_factory=list)
-    tail: Tail | None = None
-    mark: Mark = UNFENCED
-    left: tuple[Intent, ...] = ()
-    published: tuple[Event, ...] = ()
-
-    @property
-    def keeps_tail(self) -> bool:
-        return self.condition.dense or self.condition.fence is not Fence.NONE
-
-    @property
-    def early(self) -> bool:
-        return self.condition.mint_at is Point.MINT_EARLY
-
-
-def append(request: AppendRequest, condition: Condition) -> Generator[StoreOp, Any, Appended | Refused]:
+def append(request: AppendRequest, condition: Condition) -> Answering:
     """Append one event, or refuse it.
 
     A :class:`StoreFailure` thrown in by the interpreter leaves the rows to be repaired (at once without a lock, by the
-    next holder with one) and is raised again unless the event had been published: what is in the log is acknowledged.
+    next holder with one, by the rollback where there is one) and is raised again unless the event had been published
+    for good: what is in the log is acknowledged.
     """
-    work = _Work(request, condition)
-    run_id = request.run_id
-    locked = condition.lock is Lock.RUN
+    return (yield from append_batch((request,), condition))[0]
+
+
+def append_batch(requests: Sequence[AppendRequest], condition: Condition) -> Generator[StoreOp, Any, list[Answer]]:
+    """Append the writes of one suspension under one lock and one admission, in order; they belong to one run.
+
+    A refused precondition refuses all of them, any other refusal only its own request. Several at once need a
+    condition with a lock.
+    """
+    intent = Intent.of(*requests)
+    shared = Shared(intent)
+    works = [Work(request, condition, shared) for request in requests]
     yield At(Point.ENTER)
     yield At(Point.MINT_EARLY)
-    if work.early:
-        yield from _plan(work)
-        yield from _mint(work)
-    else:
-        yield Delay(_is_create(request))
+    if condition.mint_at is Point.MINT_EARLY:
+        for work in works:
+            yield from planning.plan(work)
+            yield from planning.mint_early(work)
+    if condition.locks:
+        yield Delay(any(planning.is_create(request) for request in requests))
     yield At(Point.LOCK)
-    work.left = (yield TakeLock(run_id, Intent.of(request))) if locked else (yield TakeOwed(run_id))
+    left = yield from _enter(requests[0], condition, intent)
     try:
-        if work.left:
-            yield from _recover(work)
-        answer = yield from _decide(work)
+        if left:
+            yield from _recover(works[0], left)
+        answers = yield from _decide_all(works)
+        if condition.post_reads is PostReads.INSIDE:
+            yield At(Point.POST_READ)
+            answers = yield from tell(works, answers)
         yield At(Point.UNLOCK)
+        if condition.rollback is Rollback.FULL:
+            answers, keep = _all_or_nothing(works, answers)
+        else:
+            keep = True
+        yield from _leave(requests[0], condition, intent, keep=keep)
     except GeneratorExit:
         raise
     except BaseException as failure:
-        yield from _give_up(work)
-        if not (work.published and isinstance(failure, StoreFailure)):
+        yield from _give_up(requests[0], condition, intent, left)
+        landed = any(work.published for work in works)
+        if condition.rollback is Rollback.FULL or not (landed and isinstance(failure, StoreFailure)):
             raise
-        return Appended(work.published)
-    if locked:
-        yield ReleaseLock(run_id)
-    yield At(Point.POST_READ)
-    return answer
+        return [Appended(work.published) if work.published else _unknown(failure) for work in works]
+    if condition.post_reads is PostReads.OUTSIDE:
+        yield At(Point.POST_READ)
+        answers = yield from tell(works, answers)
+    return answers
 
 
-def _recover(work: _Work) -> Steps:
+# -- before and after ------------------------------------------------------------------------------------------------
+
+
+def _begins(request: AppendRequest, condition: Condition) -> bool:
+    return request.type in condition.atomic
+
+
+def _enter(request: AppendRequest, condition: Condition, intent: Intent) -> Generator[StoreOp, Any, tuple[Intent, ...]]:
+    """Take the lock, or open the transaction, or neither. Replies what others left to be repaired."""
+    if condition.locks:
+        left: tuple[Intent, ...] = yield TakeLock(request.run_id, intent)
+        return left
+    left = yield TakeOwed(request.run_id)
+    if _begins(request, condition):
+        yield Begin(request.run_id)
+    return left
+
+
+def _leave(request: AppendRequest, condition: Condition, intent: Intent, *, keep: bool) -> Steps:
+    if condition.locks:
+        yield ReleaseLock(request.run_id, intent, keep)
+    elif _begins(request, condition):
+        yield End(request.run_id, keep)
+
+
+def _recover(work: Work, left: tuple[Intent, ...]) -> Steps:
     """Somebody failed here before: mend the rows, derive the tail anew and keep it, whatever this append becomes."""
-    run_id = work.request.run_id
-    for intent in work.left:
-        yield from repair(run_id, intent)
-    if work.keeps_tail:
-        work.tail = yield ReadTail(run_id, rescan=True)
-        yield WriteTail(run_id, work.tail)
+    run_id, condition = work.request.run_id, work.condition
+    restores = condition.rescan is Rescan.RESTORES
+    if restores:
+        for intent in left:
+            yield from repair(run_id, intent)
+    if condition.keeps_tail:
+        work.shared.tail = yield ReadTail(run_id, rescan=True, restore=restores)
+        yield WriteTail(run_id, work.shared.tail)
 
 
-def _decide(work: _Work) -> Generator[StoreOp, Any, Appended | Refused]:
+def _give_up(request: AppendRequest, condition: Condition, intent: Intent, left: tuple[Intent, ...]) -> Steps:
+    """After a failure: with a lock leave it to be broken and repaired (or rolled back), without one repair at once as
+    far as it goes."""
+    if condition.locks:
+        yield AbandonLock(request.run_id, intent)
+        return
+    owed = (*left, intent)
+    if _begins(request, condition):
+        yield End(request.run_id, keep=False)
+        if condition.rollback is Rollback.FULL:
+            owed = left
+    for one in owed:
+        try:
+            yield from repair(request.run_id, one)
+        except StoreFailure:  # the store is still failing
+            yield OweRepair(request.run_id, one)
+
+
+def _all_or_nothing(works: list[Work], answers: list[Answer]) -> tuple[list[Answer], bool]:
+    """In a store that rolls back, a refusal that came after effects takes back everything of its transaction."""
+    for work, answer in zip(works, answers, strict=True):
+        if work.dirty and isinstance(answer, Refused):
+            return [answer] * len(answers), False
+    return answers, True
+
+
+def _unknown(failure: StoreFailure) -> Refused:
+    """A later write of a batch whose store failed after an earlier one had landed: the next pass will ask again."""
+    return Refused(Refusal.PRECONDITION, f"the store failed within the batch: {failure}")
+
+
+# -- under the lock --------------------------------------------------------------------------------------------------
+
+
+def _decide_all(works: list[Work]) -> Generator[StoreOp, Any, list[Answer]]:
+    answers: list[Answer] = []
+    for work in works:
+        answer = yield from _decide(work)
+        answers.append(answer)
+        if isinstance(answer, Refused) and answer.refusal is Refusal.PRECONDITION and len(works) > 1:
+            return [answer] * len(works)  # only the first of a batch can be refused so
+    return answers
+
+
+def _decide(work: Work) -> Answering:
     """Everything that the lock protects."""
-    request, condition = work.request, work.condition
+    condition = work.condition
     yield At(Point.VALIDATE)
-    answer = yield from rules.check(request)
-    if isinstance(answer, Refused):
-        return answer
-    if answer is False:
+    verdict = yield from rules.check(work.request, condition)
+    if isinstance(verdict, Refused):
+        return verdict
+    if verdict is False:
         return Appended(())
+    ghost = verdict.refused if isinstance(verdict, rules.Ghost) else None
     if not work.planned:
-        yield from _plan(work)
+        yield from planning.plan(work)
     yield At(Point.ADMIT)
-    if condition.admit_at is Point.ADMIT and (refused := (yield from _admit(work))):
+    if condition.admit_at is Point.ADMIT and (refused := (yield from admission.admit(work))):
         return refused
     yield At(Point.EFFECTS)
-    if refused := (yield from _effects(work)):
+    if ghost is None and (refused := (yield from effects.apply(work))):
         return refused
     yield At(Point.ADMIT_LATE)
-    if condition.admit_at is Point.ADMIT_LATE and (refused := (yield from _admit(work))):
+    if condition.admit_at is Point.ADMIT_LATE and (refused := (yield from admission.admit(work))):
+        return refused
+    if refused := (yield from effects.end_run(work)):
         return refused
     yield At(Point.ALLOCATE)
-    if work.early:
-        yield Delay(_is_create(request))
-    else:
-        yield from _mint(work)
+    if not planning.slots_at_publish(condition):
+        yield from planning.allocate(work)
+    if not condition.locks:
+        yield Delay(planning.is_create(work.request))
+    if refused := (yield from _publish(work)):
+        return refused
+    yield At(Point.COUNTER)
+    if condition.keeps_tail:
+        tail = yield from planning.tail_of(work)
+        for event in work.published:
+            tail = fence.advance(tail, event, work.mark)
+        work.shared.tail = tail
+        yield WriteTail(work.request.run_id, tail)
+    if ghost is not None:
+        return ghost
+    yield from effects.afterwards(work.request)
+    return Appended(work.published)
+
+
+def _publish(work: Work) -> Generator[StoreOp, Any, Refused | None]:
+    if planning.slots_at_publish(work.condition):
+        for event in work.planned:
+            landed = yield from _into_slot(work, event)
+            if landed is None:
+                return Refused(Refusal.CONFLICT, f"the event {event.type} of {event.correlation_id} exists already")
+            work.published += (landed,)
+        return None
     yield At(Point.PUBLISH)
-    if condition.lock is Lock.RUN:
-        yield ConfirmLock(request.run_id)
-    if condition.dense and work.early:
-        yield from _number(work)
+    if work.condition.locks and work.condition.breaking is Breaking.CAREFUL:
+        yield ConfirmLock(work.request.run_id, work.shared.intent)
     events = tuple(work.planned)
     if not (yield Publish(events, work.mark)):
         return Refused(Refusal.CONFLICT, f"the event {events[0].event_id} exists already")
     work.published = events
-    yield At(Point.COUNTER)
-    if work.keeps_tail:
-        tail = yield from _tail(work)
-        for event in events:
-            tail = fence.advance(tail, event, work.mark)
-        yield WriteTail(request.run_id, tail)
-    yield from _afterwards(request)
-    return Appended(events)
+    return None
 
 
-# -- what is to be written --------------------------------------------------------------------------------------------
+def _into_slot(work: Work, event: Event) -> Generator[StoreOp, Any, Event | None]:
+    """Publish one event on the next free slot; on the one after it when somebody was faster, and so on.
 
-
-def _is_create(request: AppendRequest) -> bool:
-    return request.lazy or request.type in kinds.CREATES
-
-
-def _plan(work: _Work) -> Steps:
-    """The events that the request asks for, with their time and without id."""
-    request = work.request
-    now: int = yield Clock()
-    event = Event(
-        type=request.type,
-        run_id=request.run_id,
-        correlation_id=request.correlation_id,
-        created_at=now,
-        name=request.name,
-        token=request.token,
-        resume_at=request.resume_at,
-        spec=SPEC,
-        payload=None if request.payload is NO_PAYLOAD else Inline(request.payload),
-        data=dict(request.data),
-    )
-    if request.lazy:
-        created = replace(event, type=kinds.STEP_CREATED, data={})
-        work.planned = [created, replace(event, payload=None)]
-    else:
-        work.planned = [event]
-
-
-def _mint(work: _Work) -> Steps:
-    """Give the planned events their ids; under the lock also times and positions that dominate the tail."""
-    if work.early:
-        for index, event in enumerate(work.planned):
+    Only a publication moves the highest slot, so that a writer that fails leaves no hole. A run that is numbered by
+    ULIDs stays so. None when the id is taken that the event must have.
+    """
+    at_least = 1
+    for attempt in range(SLOT_TRIES):
+        remembered = work.condition.slot_mode is SlotMode.LINK and attempt % 8 != 7
+        slot: int | None = yield DrawSlot(event.run_id, at_least, remembered)
+        if slot is None:
             event_id: str = yield Mint(event.created_at or 0, monotonic=True)
-            work.planned[index] = replace(event, event_id=event_id)
-        return
-    now: int = yield Clock()
-    tail = yield from _tail(work)
-    last = None if tail.last_event_id is None else ids.ulid_ms(tail.last_event_id)
-    at = now if last is None else max(now, last + 1)
-    for index, event in enumerate(work.planned):
-        event_id = yield Mint(at + index, monotonic=False)
-        position = tail.seq + 1 + index if work.condition.dense else None
-        work.planned[index] = replace(event, event_id=event_id, created_at=at + index, position=position)
-
-
-def _number(work: _Work) -> Steps:
-    """Positions for events whose ids were minted at entry."""
-    tail = yield from _tail(work)
-    work.planned = [replace(event, position=tail.seq + 1 + index) for index, event in enumerate(work.planned)]
-
-
-# -- admission --------------------------------------------------------------------------------------------------------
-
-
-def _tail(work: _Work) -> Generator[StoreOp, Any, Tail]:
-    """The tail, read once per append."""
-    if work.tail is None:
-        work.tail = yield ReadTail(work.request.run_id, rescan=False)
-    return work.tail
-
-
-def _admit(work: _Work) -> MaybeRefused:
-    if work.condition.fence is Fence.NONE:
-        return None
-    tail = yield from _tail(work)
-    mark = fence.admit(work.condition, tail, work.request)
-    if mark is None:
-        count = work.request.snapshot.count if work.request.snapshot else 0
-        where = tail.seq if work.condition.fence is Fence.TAIL else tail.last_fenced
-        return Refused(
-            Refusal.PRECONDITION,
-            f"the writer had read {count} events and another writer's decision is at position {where}",
-        )
-    work.mark = mark
-    return None
-
-
-# -- effects ----------------------------------------------------------------------------------------------------------
-
-
-def _effects(work: _Work) -> MaybeRefused:
-    """Claims and rows. Rows are read again here, so that a race costs an event its order and not its fields."""
-    request, condition = work.request, work.condition
-    run_id, corr = request.run_id, request.correlation_id
-    if request.type in kinds.RUN_TERMINAL or request.type in (kinds.RUN_CREATED, kinds.RUN_STARTED, kinds.ATTR_SET):
-        written_by_replay = request.type == kinds.ATTR_SET and corr is not None
-        if written_by_replay and not (yield ClaimOnce(Kind.ATTR, run_id, corr or "", Once.CREATED)):
-            return Refused(Refusal.CONFLICT, f"the attribute change {corr} exists already")
-        run = evolve_run((yield ReadRun(run_id)), work.planned[0])
-        if run is not None:
-            yield PutRun(run)
-        return None
-    if corr is None:
-        return None
-    if request.type == kinds.HOOK_CREATED:
-        return (yield from _claim_hook(work, corr))
-    if request.lazy or (request.type in kinds.CREATES and condition.unique_creates):
-        kind = Kind(kinds.kind_of_type(request.type))
-        if not (yield ClaimOnce(kind, run_id, corr, Once.CREATED)):
-            return Refused(Refusal.CONFLICT, f"{corr} was claimed by another writer")
-    if request.lazy or request.type in kinds.CREATES:
-        row: Entity | None = None
-        for event in work.planned:
-            row = evolve(row, event)
-        if row is not None:
-            yield PutEntity(row)
-        return None
-    once = _ONCE.get(request.type)
-    if once is not None and not (yield ClaimOnce(*_claimed(request, once))):
-        return Refused(Refusal.CONFLICT, f"another writer's {request.type} of {corr} came first")
-    if request.type in kinds.STEP_TYPES or request.type == kinds.WAIT_COMPLETED:
-        kind = Kind(kinds.kind_of_type(request.type))
-        after = evolve((yield ReadEntity(kind, run_id, corr)), work.planned[0])
-        if after is not None:
-            yield PutEntity(after)
-    return None
-
-
-_ONCE = {
-    kinds.STEP_COMPLETED: Once.TERMINAL,
-    kinds.STEP_FAILED: Once.TERMINAL,
-    kinds.WAIT_COMPLETED: Once.COMPLETED,
-    kinds.HOOK_DISPOSED: Once.DISPOSED,
-}
-
-
-def _claimed(request: AppendRequest, once: Once) -> tuple[Kind, str, str, Once]:
-    return Kind(kinds.kind_of_type(request.type)), request.run_id, request.correlation_id or "", once
-
-
-def _claim_hook(work: _Work, hook_id: str) -> MaybeRefused:
-    """Claim the token, or turn the create into a ``hook_conflict``."""
-    event = work.planned[0]
-    token = work.request.token or ""
-    mine = TokenOwner(event.run_id, hook_id, event.event_id)
-    owner: TokenOwner = yield ClaimToken(token, mine)
-    if (owner.run_id, owner.hook_id) != (mine.run_id, mine.hook_id) and (yield from _given_up(owner)):
-        yield ReleaseToken(token, owner)
-        owner = yield ClaimToken(token, mine)
-    if (owner.run_id, owner.hook_id) != (mine.run_id, mine.hook_id):
-        work.planned = [replace(event, type=kinds.HOOK_CONFLICT, payload=None, data={"conflictingRunId": owner.run_id})]
-        return None
-    if work.early and owner.event_id is not None and owner.event_id != mine.event_id:
-        # Another writer of this very hook claimed first: take its id, so that only one of the two can publish.
-        work.planned = [replace(event, event_id=owner.event_id)]
-    row = evolve(None, event)
-    if row is not None:
-        yield PutEntity(row)
-    return None
-
-
-def _given_up(owner: TokenOwner) -> Generator[StoreOp, Any, bool]:
-    """Whether a claim on a token outlived its hook: its run is gone or ended, or the hook was disposed of."""
-    run = yield ReadRun(owner.run_id)
-    if run is None or run.ended:
-        return True
-    return bool((yield HasClaim(Kind.HOOK, owner.run_id, owner.hook_id, Once.DISPOSED)))
-
-
-def _afterwards(request: AppendRequest) -> Steps:
-    """What follows from the published event: never before it, so that a crash can only leave too much behind."""
-    if request.type in kinds.RUN_TERMINAL:
-        yield DropEntities(request.run_id)
-    elif request.type == kinds.HOOK_DISPOSED:
-        hook_id = request.correlation_id or ""
-        hook: Entity | None = yield ReadEntity(Kind.HOOK, request.run_id, hook_id)
-        if hook is not None:
-            yield DropEntity(Kind.HOOK, request.run_id, hook_id)
-            if hook.token is not None:
-                yield ReleaseToken(hook.token, TokenOwner(request.run_id, hook_id))
-
-
-def _give_up(work: _Work) -> Steps:
-    """After a failure: with a lock leave it to be broken and repaired, without one repair at once as far as it goes."""
-    if work.condition.lock is Lock.RUN:
-        yield AbandonLock(work.request.run_id)
-        return
-    for intent in (*work.left, Intent.of(work.request)):
-        try:
-            yield from repair(work.request.run_id, intent)
-        except StoreFailure:  # the store is still failing
-            yield OweRepair(work.request.run_id, intent)
+            placed = replace(event, event_id=event_id)
+        else:
+            placed = replace(event, event_id=ids.slot_id(slot), position=slot)
+            if work.condition.staging is Staging.SHARED and not (yield Stage(placed)):
+                at_least = slot + 1
+                continue
+        yield At(Point.PUBLISH)
+        if (yield Publish((placed,), work.mark)):
+            return placed
+        if slot is None:
+            return None
+        at_least = slot + 1
+    raise StoreFailure(
+        f"{SLOT_TRIES} slots of {event.run_id} were taken one after another",
+        remedy="Lower the storm's concurrency: more writers press on one run than it can serve.",
+    )

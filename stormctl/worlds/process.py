@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import os
@@ -12,7 +13,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+#: The environment variable that tells a worker's process its storm's id: a server shows its connections by it.
+STORM_VARIABLE = "STORMCTL_STORM"
+#: How a task is cancelled that stands for a killed process: nothing that it was doing cleans up after itself.
+KILLED = "killed"
 _PR_SET_PDEATHSIG = 1
+
+
+def is_kill(error: BaseException) -> bool:
+    """Whether a task was cancelled to stand for a killed process."""
+    return isinstance(error, asyncio.CancelledError) and error.args == (KILLED,)
 
 
 def end_with_parent() -> None:

@@ -48,12 +48,19 @@ _CLAIMS = {
 def repair(run_id: str, intent: Intent) -> Steps:
     """Put right what an append of this intent may have left half done. Doing it twice does no harm."""
     events: tuple[Event, ...] = yield ReadLog(run_id)
+    for one in (intent, *intent.also):
+        yield from _repair_one(run_id, one, events)
+
+
+def _repair_one(run_id: str, intent: Intent, events: tuple[Event, ...]) -> Steps:
     kind = kinds.kind_of_type(intent.type)
     if kind in (kinds.RUN, kinds.ATTR):
         run = fold_run(events)
         yield DropRun(run_id) if run is None else PutRun(run)
     if any(event.is_terminal for event in events):
         yield DropEntities(run_id)
+        if kind == kinds.RUN and not any(event.is_terminal for event in events):
+            yield DropClaim(Kind.RUN, run_id, run_id, Once.TERMINAL)
     if intent.correlation_id is None or kind == kinds.RUN:
         return
     entity_kind = Kind(kind)

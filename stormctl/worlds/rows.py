@@ -27,12 +27,13 @@ _RUN_STATUS = {
 
 
 class Kind(StrEnum):
-    """The kinds of entity that have rows and claims of their own."""
+    """The kinds of thing that have claims of their own; steps, waits and hooks have rows too."""
 
     STEP = "step"
     WAIT = "wait"
     HOOK = "hook"
     ATTR = "attr"
+    RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)

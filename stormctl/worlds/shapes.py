@@ -53,6 +53,11 @@ def pretty(value: Any) -> bytes:
 
 def event_bytes(event: Event) -> bytes:
     """The file of an event."""
+    return pretty(event_body(event))
+
+
+def event_body(event: Event) -> dict[str, Any]:
+    """An event as the JSON object that its file holds."""
     data: dict[str, Any] = {}
     if event.name is not None:
         data["stepName"] = event.name
@@ -86,12 +91,16 @@ def event_bytes(event: Event) -> bytes:
         body["createdAt"] = iso(event.created_at)
     if event.position is not None:
         body["seq"] = event.position
-    return pretty(body)
+    return body
 
 
 def event_of(raw: bytes) -> Event:
     """The event of a file; ValueError, KeyError or TypeError when it holds none."""
-    body = parse(raw)
+    return event_of_body(parse(raw))
+
+
+def event_of_body(body: Mapping[str, Any]) -> Event:
+    """The inverse of :func:`event_body`, which trusts what it is given; the errors are those of :func:`event_of`."""
     given = body.get("eventData") or {}
     data = {key: value for key, value in body.items() if key not in _ENVELOPE}
     payload: Payload | None = None
@@ -269,6 +278,8 @@ def tail_bytes(tail: Tail) -> bytes:
         "writerSnapshot": tail.credit_key,
         "writerBaseCount": tail.credit_base,
     }
+    if tail.in_band:
+        body["seqInBand"] = tail.in_band
     return dump(body).ljust(COUNTER_SIZE)
 
 
@@ -282,6 +293,7 @@ def tail_of(raw: bytes) -> Tail | None:
             int(body["lastFencedSeq"]),
             body["writerSnapshot"],
             body["writerBaseCount"],
+            int(body.get("seqInBand", 0)),
         )
     except (ValueError, KeyError, TypeError):
         return None
@@ -299,6 +311,8 @@ def journal_bytes(events: tuple[Event, ...], mark: Mark) -> bytes:
             body["seq"] = event.position
         if mark.fenced:
             body["fenced"] = {"key": mark.key, "base": mark.base}
+        if mark.in_band:
+            body["inBand"] = True
         lines += b"\n" + dump(body) + b"\n"
     return bytes(lines)
 
@@ -312,7 +326,10 @@ def journal_of(raw: bytes) -> list[tuple[str, Mark]]:
         try:
             body = parse(line)
             fenced = body.get("fenced")
-            mark = Mark() if fenced is None else Mark(fenced=True, key=fenced["key"], base=fenced["base"])
+            in_band = body.get("inBand") is True
+            mark = Mark(in_band=in_band)
+            if fenced is not None:
+                mark = Mark(fenced=True, key=fenced["key"], base=fenced["base"], in_band=in_band)
             found.append((str(body["eventId"]), mark))
         except (ValueError, KeyError, TypeError, AttributeError):
             continue

@@ -23,6 +23,7 @@ class Once(StrEnum):
     TERMINAL = "terminal"
     COMPLETED = "completed"
     DISPOSED = "disposed"
+    ENDED = "ended"  # a run, where its ends exclude one another
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,13 @@ class Intent:
     type: str
     correlation_id: str | None = None
     token: str | None = None
+    also: tuple[Intent, ...] = ()
 
     @classmethod
-    def of(cls, request: AppendRequest) -> Intent:
-        return cls(request.type, request.correlation_id, request.token)
+    def of(cls, request: AppendRequest, *siblings: AppendRequest) -> Intent:
+        """The intent of an append, or of a batch of them."""
+        also = tuple(cls.of(sibling) for sibling in siblings)
+        return cls(request.type, request.correlation_id, request.token, also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Tail:
     """The end of a run's log, as the fence sees it (kept in the store, read and written under the lock).
 
     ``seq`` counts events; ``last_fenced`` is the seq of the last fenced event, 0 when there is none; the credit lets
-    siblings of an admitted write through.
+    siblings of an admitted write through. ``in_band`` counts the in-band events.
     """
 
     seq: int = 0
@@ -51,15 +55,17 @@ class Tail:
     last_fenced: int = 0
     credit_key: str | None = None
     credit_base: int | None = None
+    in_band: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the fence said of an append: unfenced, or admitted with this credit."""
+    """What the fence said of an append: unfenced, or admitted with this credit; and whether its events are in-band."""
 
     fenced: bool = False
     key: str | None = None
     base: int | None = None
+    in_band: bool = False
 
 
 UNFENCED = Mark()
@@ -107,9 +113,15 @@ class Mint:
 # -- the lock of a run ----------------------------------------------------------------------------------------------
 
 
+# The intent of a lock operation is the same object from the taking to the giving back: it says whose lock is meant.
+
+
 @dataclass(frozen=True, slots=True)
 class TakeLock:
-    """Wait for the run's lock. Replies the intents of writers that died or failed while holding it (usually none)."""
+    """Wait for the run's lock. Replies the intents of writers that died or failed while holding it (usually none).
+
+    In a store that rolls back, the lock is the first one of a transaction that ends with it.
+    """
 
     run_id: str
     intent: Intent
@@ -120,20 +132,42 @@ class ConfirmLock:
     """Make sure, last thing before publishing, that the lock is still ours; StoreFailure when it was broken."""
 
     run_id: str
+    intent: Intent
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLock:
-    """Give the lock back. Never fails: a lock that cannot be released is left to be broken."""
+    """Give the lock back. A file lock never fails here: one that cannot be released is left to be broken. In a store
+    that rolls back this commits (StoreFailure when that fails: nothing has happened), or rolls back without ``keep``.
+    """
+
+    run_id: str
+    intent: Intent
+    keep: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonLock:
+    """After a failure. Roll back, or leave the lock to be broken at once, with its intent, because the rows may not
+    agree with the log."""
+
+    run_id: str
+    intent: Intent
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """No lock is taken, but entity change and event share one transaction where the store has such. Replies None."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class AbandonLock:
-    """Leave the lock to be broken at once, with its intent, because the rows may not agree with the log."""
+class End:
+    """The end of a :class:`Begin`: commit, or roll back without ``keep``. Replies None."""
 
     run_id: str
+    keep: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +197,11 @@ class ReadRun:
 
 @dataclass(frozen=True, slots=True)
 class PutRun:
+    """Write the run's row. Replies True; with ``unless_ended`` False, and nothing is written, when the stored row has
+    ended (in a database one conditional UPDATE, so that exactly one end of a run wins)."""
+
     row: RunEntity
+    unless_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +271,14 @@ class DropClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimToken:
-    """Replies the owner after the attempt: the claimer itself when it won, or held the token before."""
+    """Replies the owner after the attempt: the claimer itself when it won, or held the token before.
+
+    Without ``exclusive`` two claimers that look at the same time may both win.
+    """
 
     token: str
     owner: TokenOwner
+    exclusive: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +294,12 @@ class ReleaseToken:
 
 @dataclass(frozen=True, slots=True)
 class ReadTail:
-    """Replies the :class:`Tail`. ``rescan`` distrusts the stored one and derives it from what was published."""
+    """Replies the :class:`Tail`. ``rescan`` distrusts the stored one and derives it from what was published;
+    ``restore`` then restores fence, credit and in-band count too."""
 
     run_id: str
     rescan: bool
+    restore: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +324,71 @@ class ReadLog:
     """Replies every published event of the run as a tuple, in canonical order. Only a repair does this."""
 
     run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAfter:
+    """Replies a :class:`~stormctl.worlds.base.Page` of at most ``limit`` events behind a cursor."""
+
+    run_id: str
+    cursor: str | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSlots:
+    """Replies the events on slots above ``above`` and below ``below``, as a tuple in order: what a writer skipped."""
+
+    run_id: str
+    above: int
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a guard compares a snapshot with: the ULID time of the latest outside event (None without one), and how
+    many events stand at or below the snapshot's watermark."""
+
+    marker: int | None
+    at_or_below: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGuard:
+    """Replies :class:`Recorded`, read without any lock."""
+
+    run_id: str
+    watermark: int
+
+
+# -- slots ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSlot:
+    """Replies the next free slot of the run, at least ``at_least``; None when the run is numbered by ULIDs, which it
+    then is for life. ``remembered``: trust what this process has seen published, and look only above it."""
+
+    run_id: str
+    at_least: int
+    remembered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveSlots:
+    """Move the run's slot counter by ``count``, for good, whatever becomes of the append. Replies the slots, as a tuple
+    in ascending order."""
+
+    run_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Write the event under the name that its slot gives it, to be published from there. Replies False when that name
+    is taken, by a writer that is slow or dead. Only a condition with shared staging does this."""
+
+    event: Event
 
 
 StoreOp = (
@@ -309,6 +418,14 @@ StoreOp = (
     | WriteTail
     | Publish
     | ReadLog
+    | ReadAfter
+    | ReadSlots
+    | ReadGuard
+    | DrawSlot
+    | ReserveSlots
+    | Stage
+    | Begin
+    | End
 )
 
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from stormctl.storm.events import AttemptLanded, StormFinished, StormStarted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan, load_plan
+from stormctl.workloads.registry import WORKLOADS
 from stormctl.worlds import condition_named
 from stormctl.worlds.local import LocalWorld
 
@@ -74,7 +76,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let a storm land these attempts (and then raise), without running anything."""
 
     def can(*attempts: Attempt, then: BaseException | None = None) -> None:
-        async def storm(plan: Plan, folder: StormFolder) -> AsyncIterator[Any]:
+        async def storm(plan: Plan, folder: StormFolder, **_more: Any) -> AsyncIterator[Any]:
             yield StormStarted(plan.name, plan.seed, folder.path, dict.fromkeys(plan.cells, plan.attempts))
             for one in attempts:
                 folder.record(one)
@@ -139,7 +141,7 @@ class TestABadPlan:
             ({"cap": 240}, "cap is 240, not a duration. Write a number with ms, s, m or h: 240s."),
             ({"input": {"ronuds": 3}}, "no scenario of the plan has an input 'ronuds'. Did you mean 'rounds'?"),
             ({"input": {"rounds": 0}}, "input 'rounds' of step-storm is 0. Give it 1 or more."),
-            ({"processes": 2}, "the memory world lives in one process. Set `processes: 1`, or `world: local`."),
+            ({"processes": 2}, "the memory world lives in one process. Set `processes: 1`, or name another world."),
         ],
     )
     def test_is_one_sentence_with_its_remedy_and_exit_2(
@@ -213,6 +215,10 @@ class TestOverrides:
     def test_come_back_as_they_were_written(self, wanted: dict[str, list[str]]) -> None:
         assert parse_overrides([f"{key}={','.join(values)}" for key, values in wanted.items()]) == wanted
 
+    def test_commas_between_the_knobs_of_a_condition_are_the_conditions_own(self) -> None:
+        given = ["condition=main,seq-final[stale_ms=2000,reads=strong],seq-tail"]
+        assert parse_overrides(given)["condition"] == ["main", "seq-final[stale_ms=2000,reads=strong]", "seq-tail"]
+
 
 class TestExitCodes:
     """Of the parts of a storm: attempts, swept logs, cells."""
@@ -240,6 +246,15 @@ class TestExitCodes:
         assert combine(run_output.codes(Artefact(Path(), (void, attempt(2))))) == 0
         corrupted = attempt(1, Outcome.CORRUPTED, flags=(flag,))
         assert combine(run_output.codes(Artefact(Path(), (corrupted,)))) == 1
+
+    def test_what_fails_where_a_control_fails_is_unknown_and_no_violation(self) -> None:
+        control = next(name for name, workload in WORKLOADS.items() if workload.control)
+        calm, storm = attempt(1, Outcome.DORMANT), attempt(2, Outcome.CORRUPTED)
+        calm = replace(calm, cell=replace(calm.cell, scenario=control))
+        log = SweptLog(storm.run_id or "", "violated", 10, (), ())
+        assert combine(run_output.codes(Artefact(Path(), (calm, storm), logs=(log,)))) == 3
+        elsewhere = replace(storm, cell=replace(storm.cell, condition="main"))
+        assert combine(run_output.codes(Artefact(Path(), (calm, elsewhere)))) == 1
 
     def test_a_planned_cell_of_which_nothing_landed_is_unknown(self, plan: Callable[..., Path]) -> None:
         wanted = load_plan(plan(matrix={"condition": ["main", "seq-final"]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,29 @@ from stormctl.storm.plan import KEYS
 COMMANDS: dict[str, Any] = {
     name: command for name, command in typer.main.get_command(app).commands.items() if not command.hidden
 }
-INTERNAL = {"worker"}  # started by `run`, not by people
+INTERNAL: set[str] = set()  # commands that only other commands start
+
+
+def parameters(command: Any) -> Iterator[Any]:
+    """Those of a command, and of the commands in it."""
+    yield from command.params
+    for inner in getattr(command, "commands", {}).values():
+        yield from parameters(inner)
+
+
 OPTIONS = [
     (name, option)
     for name, command in COMMANDS.items()
     if name not in INTERNAL
-    for parameter in command.params
+    for parameter in parameters(command)
     if parameter.param_type_name == "option"
     for option in parameter.opts
     if option not in ("--help", "-h")
+]
+INNER = [
+    (f"{name} {inner}", command)
+    for name, outer in COMMANDS.items()
+    for inner, command in getattr(outer, "commands", {}).items()
 ]
 EXIT_CODES = sorted(value for name, value in vars(errors).items() if name.startswith("EXIT_"))
 
@@ -37,6 +52,14 @@ def readme() -> str:
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - INTERNAL))
 def test_the_readme_names_every_command(readme: str, name: str) -> None:
     assert f"stormctl {name}" in readme
+
+
+@pytest.mark.parametrize(("name", "command"), INNER)
+def test_the_readme_names_every_command_inside_a_command(readme: str, name: str, command: Any) -> None:
+    assert f"stormctl {name}" in readme
+    examples = [line for line in (command.help or "").splitlines() if line.startswith("Example:")]
+    assert examples
+    assert all(f"stormctl {name}" in line and len(line) <= 80 for line in examples)
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)

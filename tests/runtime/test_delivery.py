@@ -8,24 +8,11 @@ from stormctl.history import kinds
 from stormctl.runtime import ops
 from stormctl.runtime.delivery import Ending
 from stormctl.runtime.rules import Rules
-from stormctl.worlds.base import AppendRequest, Refusal, Refused
+from stormctl.worlds.base import AppendRequest, Refusal
 from tests.runtime import bodies
 from tests.runtime.bodies import scenario
 from tests.runtime.driving import RUN, Stage
-
-
-def refuse(refusal: Refusal, *types: str, times: int = 10_000):  # type: ignore[no-untyped-def]
-    """Refuse the first so many appends of these types."""
-    left = [times]
-
-    def answer(request: AppendRequest) -> Refused | None:
-        if request.type in types and left[0] > 0:
-            left[0] -= 1
-            return Refused(refusal, "refused by the test")
-        return None
-
-    return answer
-
+from tests.runtime.refusing import refuse
 
 # -- a healthy run ----------------------------------------------------------------------------------------------------
 
@@ -157,54 +144,6 @@ def test_a_background_step_runs_although_its_create_was_claimed_and_is_not_in_th
     stage.deliver(step_id="step_unseen", step_name="work", data={"input": [7]})
     assert stage.types[-2:] == [kinds.STEP_STARTED, kinds.STEP_COMPLETED]
     assert stage.appended[-1].payload == [7]
-
-
-# -- a view that is behind  ---------------
-
-
-def test_a_refused_precondition_restarts_the_delivery_with_a_full_read() -> None:
-    stage = Stage(scenario(bodies.five_steps), answer=refuse(Refusal.PRECONDITION, kinds.STEP_CREATED, times=2))
-    delivery = stage.deliver()
-    assert delivery.restarts == 1
-    loads = [op for op in stage.asked if isinstance(op, ops.Load)]
-    assert [load.after for load in loads[:2]] == [None, None]
-
-
-def test_all_siblings_of_a_refused_write_settle_before_the_restart() -> None:
-    stage = Stage(scenario(bodies.five_steps), answer=refuse(Refusal.PRECONDITION, kinds.STEP_CREATED, times=1))
-    stage.deliver()
-    before_reload = []
-    for op in stage.asked[2:]:
-        if isinstance(op, ops.Note) and op.what == "restart":
-            break
-        if isinstance(op, ops.Append):
-            before_reload.append(op.request.type)
-    assert before_reload.count(kinds.STEP_CREATED) == 2
-    assert kinds.STEP_STARTED not in before_reload
-
-
-def test_after_three_restarts_the_run_is_invoked_again_later() -> None:
-    stage = Stage(scenario(bodies.five_steps), answer=refuse(Refusal.PRECONDITION, kinds.STEP_CREATED))
-    delivery = stage.deliver(reinvocations=2)
-    assert (delivery.ending, delivery.restarts) == (Ending.REINVOKED, 3)
-    assert stage.sent[-1].message.reinvocations == 3
-    assert stage.sent[-1].delay_ms == stage.rules.reinvoke_delay_ms
-
-
-def test_the_sixth_reinvocation_is_refused_and_the_run_fails() -> None:
-    stage = Stage(scenario(bodies.five_steps), answer=refuse(Refusal.PRECONDITION, kinds.STEP_CREATED))
-    assert stage.deliver(reinvocations=5).ending is Ending.FAILED
-    assert stage.events[-1].data["errorCode"] == "RUNTIME_ERROR"
-
-
-@pytest.mark.parametrize("type", [kinds.WAIT_COMPLETED, kinds.RUN_COMPLETED])
-def test_waits_and_the_end_of_the_run_are_guarded_too(type: str) -> None:
-    stage = Stage(scenario(bodies.nap))
-    stage.deliver()
-    stage.now += 1_000
-    stage.answer = refuse(Refusal.PRECONDITION, type, times=1)
-    delivery = stage.deliver()
-    assert (delivery.ending, delivery.restarts) == (Ending.COMPLETED, 1)
 
 
 # -- a log that the workflow cannot follow  ---------------

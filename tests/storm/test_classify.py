@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stormctl.history import Event, EventLog, RunRow
-from stormctl.storm.classify import flags, judge, judge_stuck
+from stormctl.storm.classify import flags, judge, judge_stuck, why_vacuous
 from stormctl.storm.outcome import Outcome
 from stormctl.workloads.base import Pressure
 from stormctl.workloads.step_storm import STEP_STORM, Input
@@ -44,7 +46,7 @@ def test_a_completed_run_whose_ledger_contradicts_itself_gates_as_other() -> Non
     value = ledger("settled", "watchdog")
     value["ledger"][0]["reconciled"] = 1  # type: ignore[index]
     judged = judge(RunRow("completed", output=value), STEP_STORM, INPUT)
-    assert (judged.outcome, judged.code) == (Outcome.OTHER, "BAD_LEDGER")
+    assert (judged.outcome, judged.code) == (Outcome.OTHER, STEP_STORM.ledger_code)
     assert judged.message == "round 0: 1 steps reconciled where 1 + 1 should have"
 
 
@@ -65,10 +67,31 @@ def test_a_run_of_which_only_the_pump_was_heard_is_dormant() -> None:
     assert (found, progress["last_event"]) == (Outcome.DORMANT, None)
 
 
+def test_a_control_whose_environment_failed_it_is_infra_and_not_a_fault_of_the_software() -> None:
+    code = replace(STEP_STORM, infra=lambda _value, _input: "NO_WAKE_BRANCH")
+    judged = judge(RunRow("completed", output=ledger("settled", "watchdog")), code, INPUT)
+    assert (judged.outcome, judged.code) == (Outcome.INFRA, "NO_WAKE_BRANCH")
+
+
 def test_calibration_losses_are_flagged_and_a_normal_run_is_not() -> None:
     sent = Pressure(resumes_sent=9)
-    assert flags(Outcome.COMPLETED, sent, 3, 8) == ()
-    assert flags(Outcome.COMPLETED, sent, 0, 8) == ("vacuous",)
-    assert flags(Outcome.COMPLETED, sent, 8, 8) == ("vacuous",)
-    assert flags(Outcome.COMPLETED, Pressure(), 3, 8) == ("pressure-lost",)
-    assert flags(Outcome.CORRUPTED, Pressure(hook_missing=True), None, 8) == ("pressure-lost",)
+    assert flags(Outcome.COMPLETED, sent, None) == ()
+    assert flags(Outcome.COMPLETED, sent, "nobody straggled") == ("vacuous",)
+    assert flags(Outcome.COMPLETED, Pressure(), None) == ("pressure-lost",)
+    assert flags(Outcome.CORRUPTED, Pressure(hook_missing=True), None) == ("pressure-lost",)
+
+
+@pytest.mark.parametrize(
+    ("winners", "empty"),
+    [(("settled", "settled"), True), (("watchdog", "watchdog"), True), (("settled", "watchdog"), False)],
+)
+def test_a_run_in_which_every_branch_went_the_same_way_is_vacuous(winners: tuple[str, ...], empty: bool) -> None:
+    row = RunRow("completed", output=ledger(*winners))
+    why = why_vacuous(row, judge(row, STEP_STORM, INPUT), STEP_STORM, INPUT, EventLog([]), Pressure(resumes_sent=1))
+    assert (why is not None) == empty
+
+
+def test_only_a_completed_run_can_be_vacuous() -> None:
+    row = RunRow("failed", error_code="CORRUPTED_EVENT_LOG", output=ledger("settled", "settled"))
+    judged = judge(row, STEP_STORM, INPUT)
+    assert why_vacuous(row, judged, STEP_STORM, INPUT, EventLog([]), Pressure()) is None

@@ -8,7 +8,7 @@ from stormctl.storm.describe import clock, describe
 from stormctl.storm.names import TARGETS, WORLDS, Names
 from stormctl.storm.plan import Plan, parse_plan
 from stormctl.workloads.registry import WORKLOADS
-from stormctl.worlds.condition import CONDITIONS
+from stormctl.worlds.presets import CONDITIONS
 
 NAMES = Names(WORKLOADS, tuple(GENERATIONS), CONDITIONS, WORLDS, TARGETS, ("all",))
 

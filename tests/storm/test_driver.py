@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from stormctl.errors import EXIT_USAGE, StoreBusy, StoreFailure, StoreForeign
 from stormctl.report.load import load_artefact
-from stormctl.storm import driver, workers
+from stormctl.storm import driver, in_process
 from stormctl.storm.attempt import Attempt
 from stormctl.storm.describe import calibration
 from stormctl.storm.driver import run_storm, turns
@@ -178,10 +178,10 @@ class TestAnAttempt:
     def test_that_outlives_its_cap_is_stuck_and_cancelled(
         self, folder: StormFolder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async def nobody_serves(_cells: Any) -> None:
+        async def nobody_serves(_cells: Any, _hand: Any) -> None:
             await asyncio.sleep(60)
 
-        monkeypatch.setattr(workers, "serve", nobody_serves)
+        monkeypatch.setattr(in_process, "serve", nobody_serves)
         (one,) = landed(storm(plan(attempts=1, cap="10s"), folder))
         assert one.outcome is Outcome.DORMANT
         assert one.error_message == "still running after 100 ms"
@@ -226,15 +226,15 @@ class TestAStoreThatFails:
             raise StoreFailure("the store failed: Input/output error", remedy="Check the disk.")
 
         monkeypatch.setattr(MemoryWorld, "hook", fails)
-        monkeypatch.setattr(workers, "serve", lambda _cells: asyncio.sleep(60))
+        monkeypatch.setattr(in_process, "serve", lambda _cells, _hand: asyncio.sleep(60))
         with pytest.raises(StoreFailure, match="Input/output error"):
             storm(plan(cap="240000s"), folder)
 
     def test_under_the_workers_ends_the_storm(self, folder: StormFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def fails(_cells: Any) -> None:
+        async def fails(_cells: Any, _hand: Any) -> None:
             raise StoreFailure("the queue failed", remedy="Check the disk.")
 
-        monkeypatch.setattr(workers, "serve", fails)
+        monkeypatch.setattr(in_process, "serve", fails)
         with pytest.raises(StoreFailure, match="the queue failed"):
             storm(plan(cap="240000s"), folder)
 
@@ -243,10 +243,10 @@ class TestAStoreThatFails:
     ) -> None:
         """A storm that nobody serves any more would be a wall of stuck runs."""
 
-        async def fails(_cells: Any) -> None:
+        async def fails(_cells: Any, _hand: Any) -> None:
             raise LookupError("a fault of ours")
 
-        monkeypatch.setattr(workers, "serve", fails)
+        monkeypatch.setattr(in_process, "serve", fails)
         with pytest.raises(LookupError):
             storm(plan(cap="240000s"), folder)
         assert ending(folder)["reason"] == "failed"

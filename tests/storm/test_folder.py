@@ -130,7 +130,7 @@ class TestJson:
 class TestTheWorkersJournal:
     def test_is_read_back_over_all_workers_without_a_half_row(self, folder: StormFolder) -> None:
         for index in range(2):
-            with folder.journal(index) as journal:
+            with folder.journal(str(index)) as journal:
                 journal({"run": "a", "passes": index})
         with (folder.path / "workers" / "1.ndjson").open("a") as file:
             file.write('{"run": "a", "pas')
@@ -138,7 +138,7 @@ class TestTheWorkersJournal:
 
     def test_tells_of_a_disk_that_refuses(self, folder: StormFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Path, "open", full)
-        with pytest.raises(StoreFailure, match=r"0\.ndjson could not be written"), folder.journal(0):
+        with pytest.raises(StoreFailure, match=r"0\.ndjson could not be written"), folder.journal("0"):
             pass
 
 

@@ -16,7 +16,7 @@ from stormctl.storm.names import TARGETS, WORLDS, Names
 from stormctl.storm.plan import AXES, KEYS, MAX_CELLS, Plan, load_plan, parse_plan, resolved_yaml
 from stormctl.storm.planfile import MAX_BYTES, format_duration, parse_duration
 from stormctl.workloads.registry import WORKLOADS
-from stormctl.worlds.condition import CONDITIONS
+from stormctl.worlds.presets import CONDITIONS
 
 NAMES = Names(WORKLOADS, tuple(GENERATIONS), CONDITIONS, WORLDS, TARGETS, ("all", "dense", "id-order"))
 SMALL: dict[str, Any] = {
@@ -181,8 +181,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"time_scale": "fast"}, "Give a number"),
     ({"time_scale": float("nan")}, "Give a number"),
     ({"seed": -1}, "Give a whole number from 0"),
-    ({"faults": [{"kill": 1}]}, "Leave `faults` empty"),
+    ({"faults": [{"kill": 1}]}, "Known are worker"),
+    ({"faults": {"kill": "worker"}}, "Write `faults: [{kill: worker"),
     ({"world": "memory", "processes": 2}, "processes: 1"),
+    ({"condition": "seq-finl[stale_ms=2000]"}, "Did you mean 'seq-final'?"),
+    ({"condition": "seq-final[stale=2000]"}, "Did you mean 'stale_ms'?"),
     ({"name": "../up"}, "names a folder"),
     ({"name": None}, "names a folder"),
     ({"schema": "stormctl.plan/2"}, "Upgrade stormctl"),
@@ -317,3 +320,10 @@ def test_any_value_of_any_key_makes_a_plan_or_a_plan_error(value: Any, key: str)
     except PlanError as caught:
         refused = caught
     assert refused is None or refused.remedy
+
+
+def test_a_condition_may_change_knobs_of_a_preset_alone_and_in_a_pair() -> None:
+    assert parse({"condition": "seq-final[stale_ms=2000]"}).cells[0].condition == "seq-final[stale_ms=2000]"
+    paired = parse({"matrix": {"pair": ["main + nets", "main[ids=ulid+seq,lock=run] + nets"]}})
+    assert [cell.condition for cell in paired.cells] == ["main", "main[ids=ulid+seq,lock=run]"]
+    assert parse_plan(yaml.safe_load(resolved_yaml(paired)), "p").cells == paired.cells

@@ -209,6 +209,12 @@ def test_a_driver_cannot_write_attributes() -> None:
         on_stage(lambda stage: stage.replies(acts.SetAttributes({"a": "b"})))
 
 
+@pytest.mark.parametrize("act", [acts.StepAttempt(), acts.KillWorker("no")])
+def test_a_driver_cannot_do_what_only_a_step_body_can(act: acts.Act) -> None:
+    with pytest.raises(TypeError, match="for step bodies"):
+        on_stage(lambda stage: stage.replies(act))
+
+
 def test_a_store_that_fails_under_one_of_several_drivers_is_told_when_the_others_are_done() -> None:
     """Whoever watches the run must hear of it, and no driver may be left behind that still writes."""
     done: list[str] = []

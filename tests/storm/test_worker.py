@@ -14,7 +14,15 @@ from stormctl.engine.generations import generation
 from stormctl.errors import StoreFailure
 from stormctl.history import kinds
 from stormctl.runtime.rules import Rules
-from stormctl.storm.worker import AT_ONCE, MAX_DELIVERIES, MAX_IN_HAND, REPLAY_CONCURRENCY, CellWorker, serve
+from stormctl.storm.worker import (
+    AT_ONCE,
+    MAX_DELIVERIES,
+    MAX_IN_HAND,
+    RECEIVE_TRIES,
+    REPLAY_CONCURRENCY,
+    CellWorker,
+    serve,
+)
 from stormctl.workloads.registry import workload
 from stormctl.worlds import AppendRequest, Message, condition_named
 from stormctl.worlds.memory import MemoryWorld
@@ -160,12 +168,18 @@ class TestAMessage:
 
         assert isinstance(on_bench(play), StoreFailure)
 
-    def test_a_queue_that_fails_ends_serving(self) -> None:
-        async def play(bench: Bench) -> Any:
-            bench.world.queue.receive = Failing(bench.world.queue.receive, 1)  # type: ignore[method-assign]
-            return await served(bench, 30)
+    @pytest.mark.parametrize(("times", "ends"), [(RECEIVE_TRIES - 1, False), (RECEIVE_TRIES, True)])
+    def test_a_queue_that_fails_again_and_again_ends_serving(self, times: int, ends: bool) -> None:
+        """A server that ended a connection answers again in a moment; a full disk does not."""
 
-        assert isinstance(on_bench(play), StoreFailure)
+        async def play(bench: Bench) -> Any:
+            await bench.create()
+            bench.world.queue.receive = Failing(bench.world.queue.receive, times)  # type: ignore[method-assign]
+            return await served(bench, 60), await bench.status()
+
+        ended, status = on_bench(play)
+        assert isinstance(ended, StoreFailure) == ends
+        assert (status == "completed") != ends
 
 
 class TestManyAtOnce:

@@ -45,4 +45,12 @@ def run_virtually(main: Callable[[Callable[[], int]], Awaitable[Any]]) -> Any:
     try:
         return loop.run_until_complete(main(loop.clock))
     finally:
+        # what a failed or killed storm left running must end in its own loop, not in some later test's
+        loop.run_until_complete(_end(asyncio.all_tasks(loop)))
         loop.close()
+
+
+async def _end(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -32,9 +32,13 @@ def test_the_evidence_follows_from_what_was_built() -> None:
     assert Facet.POSITIONS not in LogBuilder().run_created().capture().evidence.missing
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+#: run_serially sends nothing to hooks: it can finish what is made of rounds with watchdogs
+STORMS = [name for name, code in WORKLOADS.items() if hasattr(code.input_type, "rounds")]
+
+
+@pytest.mark.parametrize("name", STORMS)
 @pytest.mark.parametrize("late", [[], [2]])
-def test_a_quiet_run_of_every_workload_is_clean_under_every_engine(name: str, late: list[int]) -> None:
+def test_a_quiet_run_of_every_storm_is_clean_under_every_engine(name: str, late: list[int]) -> None:
     workload = WORKLOADS[name]
     built = run_serially(workload, workload.input_type(token="t", rounds=2, width=2), late=late)
     report = sweep_log(built.capture(), SweepPlan(engines=("nets", "dispenser")))

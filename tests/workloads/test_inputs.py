@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 
 import pytest
 
 from stormctl.errors import PlanError, UsageError
+from stormctl.storm.plan import parse_plan
 from stormctl.workloads.base import scaled
 from stormctl.workloads.registry import WORKLOADS, workload
 
@@ -23,7 +24,8 @@ class TestParsing:
     def test_an_unknown_key_is_named_with_the_known_ones(self, name):
         with pytest.raises(PlanError, match=f"{name} has no input 'widht'") as raised:
             workload(name).parse_input({"widht": 3})
-        assert "width" in raised.value.remedy
+        known = [field.name for field in fields(workload(name).input_type)]
+        assert all(key in raised.value.remedy for key in known)
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -89,3 +91,35 @@ class TestScaling:
         small = scaled(full, 0.25)
         assert branch_delay(small, 2, 3) == branch_delay(full, 2, 3) * 0.25
         assert workload("step-storm").warnings(small) == []
+
+
+class TestThePlan:
+    @every
+    def test_resolves_to_an_input_that_the_scenario_reads_again(self, name):
+        plan = parse_plan(
+            {
+                "schema": "stormctl.plan/1",
+                "name": "one",
+                "scenario": name,
+                "world": "local",
+                "condition": "main",
+                "generation": "nets",
+                "time_scale": 0.1,
+            },
+            "plan.yaml",
+        )
+        code = workload(name)
+        again = code.parse_input(plan.inputs[name])
+        assert again == code.input_type()
+        small = scaled(again, plan.time_scale)
+        assert code.parse_input(asdict(code.at_start(small, 1_700_000_000_000))) == code.at_start(
+            small, 1_700_000_000_000
+        )
+
+    @every
+    def test_every_scenario_says_what_its_outcomes_need(self, name):
+        code = workload(name)
+        assert code.ledger_code.startswith("BAD_")
+        assert code.roles is not None
+        assert code.warnings(code.input_type()) == []
+        assert code.counts(code.input_type(), 0)

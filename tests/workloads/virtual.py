@@ -123,22 +123,31 @@ class Run:
         body = self.code.steps[name](*arguments)
 
         def go_on() -> None:
+            self._act(body, None, id, name, go_on)
+
+        go_on()
+
+    def _act(self, body: Any, reply: Any, id: str, name: str, go_on: Callable[[], None]) -> None:
+        while True:
             try:
-                act = body.send(None)
+                act = body.send(reply)
             except StopIteration as returned:
                 self._append(kinds.STEP_COMPLETED, id, name=name, payload=Inline(returned.value))
                 return
+            reply = None
             match act:
                 case acts.Sleep(ms):
                     self._in(ms, go_on)
+                    return
                 case acts.SetAttributes(changes):
                     writer = {"writer": {"type": "step"}}
                     self._append(kinds.ATTR_SET, data={"changes": dict(changes), **writer})
-                    go_on()
+                case acts.StepAttempt():
+                    reply = 1
+                case acts.Now():
+                    reply = round(self.now)
                 case _:
                     raise AssertionError(f"a step body cannot {act}")
-
-        go_on()
 
     def _append(self, event_type: str, id: str | None = None, **fields: Any) -> None:
         place = len(self._events) + 1

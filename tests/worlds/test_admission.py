@@ -43,7 +43,7 @@ VECTORS = [
     (create(6, "A", 5), None),
     (want("wait_completed", WAIT, writer="A", count=3), 10),
 ]
-SNAPSHOT_CREDIT = replace(SEQ_FINAL, credit=Credit.SNAPSHOT)
+SNAPSHOT_CREDIT = replace(SEQ_FINAL, credit_key=Credit.SNAPSHOT)
 TAIL_FENCE = replace(SEQ_FINAL, fence=Fence.TAIL)
 
 

@@ -138,9 +138,9 @@ class TestOpeningByName:
     def test_lists_what_there_is_when_a_name_is_unknown(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError) as world:
             open_world("cloud", tmp_path, "main")
-        assert "local, memory" in world.value.remedy
+        assert "local, memory, postgres" in world.value.remedy
         with pytest.raises(UsageError) as condition:
-            condition_named("seq")
-        assert "main, seq-final" in condition.value.remedy
+            condition_named("seq-finl")
+        assert "'seq-final'" in condition.value.remedy
         with pytest.raises(UsageError, match="needs a folder"):
             open_world("local", None, "main")
