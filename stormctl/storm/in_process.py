@@ -79,6 +79,7 @@ class InProcess:
                         journal,
                         kill=self._hands.kill,
                         in_body=self._injectors[cell].in_body if self._stores.plan.faults else None,
+                        perturb=self._stores.perturb(cell, f"{name}-{life}"),
                     )
                     for cell, world in self._worlds.items()
                 ]

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from stormctl.engine.door import CALM
 from stormctl.history import ReadRecord, kinds
 from stormctl.runtime import ops
 from stormctl.runtime.notes import tally
 from stormctl.runtime.ops import Requests
 from stormctl.storm.faults.hands import ProcessHands
+from stormctl.storm.perturb import Perturb, calm
 from stormctl.worlds.base import Appended, AppendRequest, Page, Refusal, Refused, World
 from stormctl.worlds.mint import now_ms
 
@@ -28,8 +28,9 @@ class Interpreter:
     """Answers the requests of deliveries with one world. ``counts`` is what they noted, by name, and what the store
     refused: ``refused`` preconditions, and of those the ``useless`` ones, which refused a fact.
 
-    ``reads`` is what the delivery read of the log. ``clock`` gives epoch milliseconds; tests give one that agrees with
-    a virtual event loop. ``kill`` ends the worker. ``in_body`` is told when a step body of a run lets time pass.
+    ``reads`` is what the delivery read of the log, ``seeds`` those of its passes' perturbations. ``clock`` gives epoch
+    milliseconds; tests give one that agrees with a virtual event loop. ``kill`` ends the worker. ``in_body`` is told when
+    a step body of a run lets time pass. ``perturb`` is asked for each pass.
     """
 
     def __init__(
@@ -40,14 +41,17 @@ class Interpreter:
         run_id: str = "",
         kill: Kill | None = None,
         in_body: InBody | None = None,
+        perturb: Perturb = calm,
     ) -> None:
         self._world = world
         self._clock = clock
         self._run_id = run_id
         self._kill = kill if kill is not None else ProcessHands().kill
         self._in_body = in_body
+        self._perturb = perturb
         self.counts: Counter[str] = Counter()
         self.reads: list[ReadRecord] = []
+        self.seeds: list[int] = []
         self._reader = ""
 
     async def run(self, requests: Requests) -> Any:
@@ -89,7 +93,10 @@ class Interpreter:
                 self._reader = f"wrt_{secrets.token_hex(8)}"
                 return self._reader
             case ops.Draw(_):
-                return CALM
+                drawn = self._perturb()
+                if drawn.jitter_ms:
+                    self.seeds.append(drawn.seed)
+                return drawn
             case ops.Note(what, data):
                 self.counts.update(tally(what, data))
             case ops.Kill(reason):

@@ -40,7 +40,8 @@ MAX_CELLS = 256
 #: What a plan may leave out, as a plan would write it.
 DEFAULTS: Mapping[str, Any] = {
     "seed": 1, "target": "embedded", "world": "local", "attempts": 8, "concurrency": 4, "processes": 2,
-    "time_scale": 1.0, "storage_scale": 1.0, "budget": "10m", "cap": "240s", "faults": [], "sweeps": ["all"],
+    "time_scale": 1.0, "storage_scale": 1.0, "hydration_jitter_ms": 1, "budget": "10m", "cap": "240s", "faults": [],
+    "sweeps": ["all"],
 }  # fmt: skip
 KEYS = ("schema", "name", *DEFAULTS, *AXES, "input", "inputs", "matrix")
 
@@ -63,6 +64,7 @@ class Plan:
     processes: int = 2
     time_scale: float = 1.0
     storage_scale: float = 1.0
+    hydration_jitter_ms: int = 1
     budget_ms: float = 600_000.0
     cap_ms: float = 240_000.0
     faults: tuple[Fault, ...] = ()
@@ -131,6 +133,7 @@ def parse_plan(
         processes=parse_count(given["processes"], "processes", 1, 64),
         time_scale=parse_number(given["time_scale"], "time_scale", 0.001, 100),
         storage_scale=parse_number(given["storage_scale"], "storage_scale", 0, 1000),
+        hydration_jitter_ms=parse_count(given["hydration_jitter_ms"], "hydration_jitter_ms", 0, 1000),
         budget_ms=parse_duration(given["budget"], "budget"),
         cap_ms=parse_duration(given["cap"], "cap"),
         faults=parse_faults(given["faults"]),
@@ -155,6 +158,7 @@ def resolved_yaml(plan: Plan) -> str:
         "processes": plan.processes,
         "time_scale": plan.time_scale,
         "storage_scale": plan.storage_scale,
+        "hydration_jitter_ms": plan.hydration_jitter_ms,
         "budget": format_duration(plan.budget_ms),
         "cap": format_duration(plan.cap_ms),
         "faults": [fault.row() for fault in plan.faults],

@@ -13,6 +13,7 @@ from stormctl.storm.faults.base import Hands
 from stormctl.storm.faults.fired import FolderLedger, Ledger, ListLedger
 from stormctl.storm.faults.injector import Injector
 from stormctl.storm.folder import StormFolder
+from stormctl.storm.perturb import Perturb, jitter
 from stormctl.storm.plan import Plan, faults_of
 from stormctl.worlds import World, condition_named, open_world
 from stormctl.worlds.mint import now_ms
@@ -37,6 +38,10 @@ class Stores:
         condition = condition_named(cell.condition, cell.world)
         rules = Rules(generation=generation(cell.generation), batch_atomic=condition.batch_atomic)
         return rules.scaled(self.plan.time_scale)
+
+    def perturb(self, cell: Cell, worker: str) -> Perturb:
+        """What varies between the passes that a worker makes for a cell."""
+        return jitter(self.plan.hydration_jitter_ms, f"{self.plan.seed} {cell.label} {worker}")
 
     def ledger(self, worker: str) -> Ledger:
         """Where a process writes down which faults it let fire."""

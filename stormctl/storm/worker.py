@@ -27,6 +27,7 @@ from stormctl.storm.faults.hands import ProcessHands
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.in_hand import InHand
 from stormctl.storm.interpreter import InBody, Interpreter, Kill
+from stormctl.storm.perturb import Perturb, calm
 from stormctl.storm.plan import load_plan
 from stormctl.storm.stores import Stores
 from stormctl.workloads.base import Workload
@@ -68,6 +69,7 @@ class CellWorker:
         *,
         kill: Kill | None = None,
         in_body: InBody | None = None,
+        perturb: Perturb = calm,
     ) -> None:
         self.world = world
         self._rules = rules
@@ -76,12 +78,20 @@ class CellWorker:
         self._clock = clock
         self._kill = kill
         self._in_body = in_body
+        self._perturb = perturb
         self._by_run: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(REPLAY_CONCURRENCY))
 
     async def handle(self, claimed: Claimed) -> None:
         """Deliver one message and acknowledge it. A delivery that fails for a fault of ours gives its message back."""
         run_id = claimed.message.run_id
-        interpreter = Interpreter(self.world, self._clock, run_id=run_id, kill=self._kill, in_body=self._in_body)
+        interpreter = Interpreter(
+            self.world,
+            self._clock,
+            run_id=run_id,
+            kill=self._kill,
+            in_body=self._in_body,
+            perturb=self._perturb,
+        )
         flow = claimed.message.step_id is None
         try:
             async with self._by_run[run_id] if flow else contextlib.nullcontext():
@@ -102,6 +112,7 @@ class CellWorker:
                 "restarts": delivery.restarts,
                 "notes": dict(interpreter.counts),
                 "reads": [asdict(read) for read in interpreter.reads],
+                "perturbations": interpreter.seeds,
             }
         )
 
@@ -158,6 +169,7 @@ async def work(
                     journal(cell),
                     kill=hands.kill,
                     in_body=injectors[cell].in_body if stores.plan.faults else None,
+                    perturb=stores.perturb(cell, worker),
                 )
                 for cell, world in worlds.items()
             ]

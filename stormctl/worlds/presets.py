@@ -106,7 +106,7 @@ SEQ_BUGGY_ADMIT = replace(
 SLOTS_LINK = Condition(
     "slots-link",
     closes="late commits: an event's position is the next free one when it is published",
-    leaves="stale decisions; the writer is told what it skipped",
+    leaves="stale decisions (the writer is told what it skipped); a claim whose writer was killed; a run ended twice",
     ids=Ids.SLOT,
     slot_mode=SlotMode.LINK,
     semantics=Semantics.LOCAL5,

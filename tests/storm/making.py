@@ -28,6 +28,7 @@ SMALL: dict[str, Any] = {
     "processes": 1,
     "time_scale": 0.01,
     "storage_scale": 0.01,
+    "hydration_jitter_ms": 0,
     "cap": "2400s",
     "input": {"rounds": 1, "width": 3, "jitter_buckets": 7},
 }

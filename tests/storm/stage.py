@@ -11,6 +11,7 @@ from typing import Any
 from stormctl.engine.generations import generation
 from stormctl.history import AuditRecord, EventLog, RunRow, kinds
 from stormctl.runtime.rules import Rules
+from stormctl.storm.perturb import jitter
 from stormctl.storm.pump import Pump
 from stormctl.storm.worker import CellWorker, serve
 from stormctl.workloads.base import Pressure, Workload
@@ -71,6 +72,7 @@ def storm(
     storage_scale: float = 1.0,
     cap_s: float = 240.0,
     latency: Latency | None = None,
+    jitter_ms: int = 0,
     **given: Any,
 ) -> Seen:
     """Run one attempt to its end or its cap and show what it left."""
@@ -86,8 +88,21 @@ def storm(
         seen = Seen(code, input, None, EventLog([]), Pressure(), world.audit)
         rules = Rules(generation=generation(gen))
         serving = [
-            asyncio.create_task(serve([CellWorker(world, rules, code, seen.journal.append, clock)]))
-            for _ in range(workers)
+            asyncio.create_task(
+                serve(
+                    [
+                        CellWorker(
+                            world,
+                            rules,
+                            code,
+                            seen.journal.append,
+                            clock,
+                            perturb=jitter(jitter_ms, f"{seed} {worker}"),
+                        )
+                    ]
+                )
+            )
+            for worker in range(workers)
         ]
         await world.append(
             AppendRequest(RUN, kinds.RUN_CREATED, "driver", payload=asdict(input), data={"workflowName": code.name})

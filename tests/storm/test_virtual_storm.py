@@ -166,3 +166,38 @@ class TestASlowStore:
             log = slowed(scenario, *NEW, seed).log
             assert [event.position for event in log] == list(range(1, len(log) + 1))
             assert repeats(log) == []
+
+
+class TestPassesThatDiffer:
+    """Payloads take another time to be read in every pass. The store is sound (seq-final), and slow."""
+
+    SEEDS = (5, 6, 8)  # of the first ten, those whose run is corrupted under nets
+
+    def storm(self, gen: str, seed: int, jitter_ms: int) -> Seen:
+        return storm(
+            "step-storm",
+            "seq-final",
+            gen,
+            seed=seed,
+            jitter_ms=jitter_ms,
+            latency=Latency(often=0.05, median_ms=100.0),
+            rounds=3,
+            width=8,
+            jitter_buckets=7,
+            step_delay_ms=1900.0,
+            step_delay_jitter_ms=350.0,
+            cap_s=120,
+        )
+
+    def statuses(self, gen: str, jitter_ms: int) -> list[str]:
+        rows = [self.storm(gen, seed, jitter_ms).row for seed in self.SEEDS]
+        return ["" if row is None else row.error_code or row.status for row in rows]
+
+    def test_leave_nets_a_residue_that_no_storage_condition_removes(self) -> None:
+        assert self.statuses("nets", 1) == ["CORRUPTED_EVENT_LOG"] * 3
+
+    def test_leave_the_dispenser_none(self) -> None:
+        assert self.statuses("dispenser", 1) == ["completed"] * 3
+
+    def test_are_the_cause_for_without_them_nets_completes_too(self) -> None:
+        assert self.statuses("nets", 0) == ["completed"] * 3
