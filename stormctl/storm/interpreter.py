@@ -29,8 +29,8 @@ class Interpreter:
     refused: ``refused`` preconditions, and of those the ``useless`` ones, which refused a fact.
 
     ``reads`` is what the delivery read of the log, ``seeds`` those of its passes' perturbations. ``clock`` gives epoch
-    milliseconds; tests give one that agrees with a virtual event loop. ``kill`` ends the worker. ``in_body`` is told when
-    a step body of a run lets time pass. ``perturb`` is asked for each pass.
+    milliseconds; tests give one that agrees with a virtual event loop. ``kill`` ends the worker. ``in_body`` is told
+    when a step body of a run lets time pass. ``perturb`` is asked for each pass.
     """
 
     def __init__(
