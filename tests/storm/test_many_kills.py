@@ -1,6 +1,6 @@
 """Kills at random points of both worlds: no acknowledged event is lost, no position twice or missing, no run forgotten.
 
-``STORMCTL_KILLS=1000`` makes it a thousand over both (some minutes); by default it is a few dozen.
+``STORMCTL_KILLS=1000`` makes it a thousand over both (some minutes); by default it is a handful.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.postgres_server import needs_postgres
 from tests.storm.real import Storm
 
 pytestmark = [pytest.mark.storm]
-KILLS = int(os.environ.get("STORMCTL_KILLS", "36")) // 2
+KILLS = int(os.environ.get("STORMCTL_KILLS", "16")) // 2
 #: appends of about one run, so that most runs lose a worker or two
 CHANCE = 0.012
 

@@ -30,6 +30,7 @@ def follow(folder: Path, condition: Condition, point: Point) -> tuple[list[Event
         other = joined(folder)
         slow = asyncio.create_task(writer.append(want("step_created", STEP, name="a", payload=1, writer="A")))
         await there.wait()
+        await asyncio.sleep(0.003)  # ids of one millisecond have no order between processes
         quick = asyncio.create_task(other.append(want("step_created", STEP_2, name="b", payload=2, writer="B")))
         # without a lock the quick writer always gets through, however busy the machine; under one it may have to wait
         await asyncio.wait([quick], timeout=30 if condition is MAIN else 0.05)
