@@ -61,7 +61,7 @@ class LocalOptions:
     """What may be set when a store is opened.
 
     ``worker`` names this process in the queue. ``storage_scale`` multiplies the injected publish delay, seeded by
-    ``seed`` and the process. ``threads`` make file calls. ``lock_limit_ms`` bounds the wait for a run's lock (None:
+    ``seed`` and the process. ``threads`` make the reads. ``lock_limit_ms`` bounds the wait for a run's lock (None:
     the age at which locks may be broken, and half a minute). ``lease_ms`` is the age at which a claimed queue message
     goes back. ``clock``, ``random``, ``files`` and ``on_point`` (awaited at each point of each append) are for tests
     and faults.

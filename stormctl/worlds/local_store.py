@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stormctl.errors import StoreFailure, StormctlError
-from stormctl.history import Event, ids, kinds
+from stormctl.history import Event, ids
 from stormctl.worlds import fence, shapes
 from stormctl.worlds.base import HookRow
 from stormctl.worlds.condition import Condition, Staging
@@ -35,7 +35,6 @@ from stormctl.worlds.store_ops import (
     End,
     HasClaim,
     Intent,
-    Mark,
     Mint,
     Once,
     OweRepair,
@@ -57,7 +56,6 @@ from stormctl.worlds.store_ops import (
     TakeOwed,
     TokenOwner,
     WriteTail,
-    fenced_by_type,
 )
 
 T = TypeVar("T")
@@ -291,7 +289,7 @@ class LocalStore:
         tail = Tail()
         before: Event | None = None
         for event in self.logs.events(run_id, list_folder=True):
-            mark = (marks.get(event.event_id or "") or _guess(event, before)) if restore else UNFENCED
+            mark = (marks.get(event.event_id or "") or fence.guess(event, before)) if restore else UNFENCED
             tail = fence.advance(tail, event, mark)
             before = event
         return tail
@@ -307,14 +305,3 @@ class LocalStore:
             raise StoreFailure(
                 f"the file {path} is damaged", remedy="Something else wrote into the store: use another folder."
             ) from None
-
-
-def _guess(event: Event, before: Event | None) -> Mark:
-    """The mark of an event whose journal line is lost: fenced when in doubt, which costs a writer a reload."""
-    lazy_start = (
-        event.type == kinds.STEP_STARTED
-        and before is not None
-        and before.type == kinds.STEP_CREATED
-        and before.correlation_id == event.correlation_id
-    )
-    return Mark(fenced=True) if lazy_start or fenced_by_type(event) else Mark()

@@ -238,6 +238,8 @@ class TestAPoint:
     def test_of_the_drivers_own_appends_is_never_struck(self) -> None:
         injector = _injector({"kill": "worker", "at": "enter", "every": 1}, Raising(), ListLedger())
         asyncio.run(injector.on_point(Point.ENTER, AppendRequest("wrun_1", kinds.RUN_CREATED, "driver")))
+        with pytest.raises(Struck):  # whereas a worker's is, by the same injector
+            asyncio.run(injector.on_point(Point.ENTER, AppendRequest("wrun_1", kinds.RUN_STARTED, "wrt_1")))
 
     def test_inside_a_step_body_is_struck_there_only(self) -> None:
         injector = _injector({"kill": "worker", "at": "step body"}, Raising(), ListLedger())
