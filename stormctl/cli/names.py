@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from stormctl.errors import UsageError, suggest
 
+ALL = "all"
+
 
 def workload_name(name: str | None) -> str | None:
     """The name, if a workload has it; None stays None."""
@@ -15,10 +17,13 @@ def workload_name(name: str | None) -> str | None:
 
 
 def engine_names(names: Iterable[str] | None) -> tuple[str, ...]:
-    """The names of engines, each once and in the order given."""
-    from stormctl.engine.generations import GENERATIONS
+    """The names of engines, each once and in the order given; ``all`` stands for every generation."""
+    from stormctl.engine.generations import GENERATIONS, generation
 
-    return tuple(dict.fromkeys(_known("engine", name, GENERATIONS) for name in names or ()))
+    found: list[str] = []
+    for name in names or ():
+        found += GENERATIONS if name == ALL else (generation(name).name,)
+    return tuple(dict.fromkeys(found))
 
 
 def profile_name(name: str) -> str:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from stormctl.engine.barriers import Barriers, when_idle
-from stormctl.engine.door import Divergence, Perturbation
+from stormctl.engine.barriers import Barriers
+from stormctl.engine.door import WARM_HOPS, Divergence, Perturbation
+from stormctl.engine.identity import IDENTITIES, Bodies, Identity
 from stormctl.engine.loop import Loop
 from stormctl.engine.prepared import Prepared
-from stormctl.engine.promise import FULFILLED, Promise, Task, start
-from stormctl.history import ids
-
-if TYPE_CHECKING:
-    from stormctl.engine.generations import Generation
+from stormctl.engine.promise import FULFILLED, REJECTED, Promise, Task, start
+from stormctl.engine.retirement import RETIRING, when_idle
+from stormctl.engine.strategies import Capture, Claim, Clock, Generation, Idle, Yields
+from stormctl.history.kinds import STEP_TERMINAL
 
 
 class Consumer(Protocol):
@@ -66,36 +65,8 @@ class Item:
         self.awaited = False
 
 
-#: ranks are encoded this many at a time
-_PAGE = 64
-#: past the largest body a sequence begins again at 0, as its 130 bits do
-_LARGEST = (1 << 130) - 1
-
-
-@lru_cache(maxsize=1024)
-def _page(base: int, page: int) -> tuple[str, ...]:
-    """The bodies of one page of ranks. Every delivery of a run asks for the same ones again."""
-    return tuple(ids.body_of((base + rank) & _LARGEST) for rank in range(page * _PAGE, (page + 1) * _PAGE))
-
-
-class Bodies:
-    """The id bodies of one run by rank."""
-
-    __slots__ = ("_base", "_known")
-
-    def __init__(self, base: int) -> None:
-        self._base = base
-        self._known: list[str] = []
-
-    def __getitem__(self, rank: int) -> str:
-        known = self._known
-        while rank >= len(known):
-            known.extend(_page(self._base, len(known) // _PAGE))
-        return known[rank]
-
-    def rank(self, body: str) -> int:
-        """The rank of a body, which need not have been drawn yet; negative for one that lies before the first."""
-        return ids.ordinal(body) - self._base
+class Unreadable(Exception):
+    """A payload that cannot be read; the message says why."""
 
 
 class _Reading:
@@ -103,26 +74,34 @@ class _Reading:
 
     __slots__ = ("_context", "_delay", "_hops", "_then", "_turn")
 
-    def __init__(self, context: Context, turn: Promise, then: Callable[[], None], hops: int, delay: float) -> None:
+    def __init__(self, context: Context, turn: Promise, then: Callable[[], object], hops: int, delay: float) -> None:
         self._context = context
         self._turn = turn
         self._then = then
         self._hops = hops
         self._delay = delay
 
-    def go_on(self, _state: object, _value: object) -> None:
+    def begin(self, state: int, value: object) -> None:
+        """The turn has come; the turns behind a rejected one never do."""
+        if state == REJECTED:
+            self._turn.settle(state, value)
+        else:
+            self._go_on(state, value)
+
+    def _go_on(self, _state: object, _value: object) -> None:
         if self._hops > 0:
             self._hops -= 1
-            self._context.loop.micros.append((self.go_on, None, None))
+            self._context.loop.micros.append((self._go_on, None, None))
         elif self._delay > 0:
             self._context.loop.timer(self._delay, self._read)
         else:
             self._read()
 
     def _read(self) -> None:
-        self._then()
+        error = self._then()
         # the slot is an async function: its promise settles, and the queue's follows one hop later
-        self._context.loop.micros.append((self._turn.settle, FULFILLED, None))
+        state, value = (REJECTED, error) if isinstance(error, Exception) else (FULFILLED, None)
+        self._context.loop.micros.append((self._turn.settle, state, value))
 
 
 class Context:
@@ -133,10 +112,10 @@ class Context:
     ) -> None:
         from stormctl.engine.walk import Walk  # the walk and its context know each other
 
-        self.loop = Loop()
+        self.loop = Loop(perturbation.timer_ms)
         self.generation = generation
         self.run_id = run_id
-        self.bodies = bodies
+        self.identity: Identity = IDENTITIES[generation.ids](bodies, run_id)
         self.clock = started_at
         self.perturbation = perturbation
         #: how many payloads are being read (upstream's pendingDeliveries)
@@ -144,27 +123,34 @@ class Context:
         self.queue = Promise(self.loop)
         self.queue.settle(FULFILLED, None)
         self.items: dict[str, Item] = {}
-        self.draws: list[tuple[str, str | None, Any]] = []
+        self.draws: list[tuple[str, str | None, Any, str]] = []
         self.consumers: dict[str, Consumer] = {}
         self.tasks: set[Task] = set()
-        self.barriers = Barriers(self, generation.retirement)
+        # what every delivery asks of the generation, looked up once
+        self.captures_early = generation.capture is Capture.CONSUMED
+        self.rearms = generation.claim is Claim.REARM
+        self.until_quiet = generation.yields is Yields.QUIET
+        self.clock_by_delivery = generation.clock is Clock.DELIVERED
+        self.barriers = Barriers(self, RETIRING[generation.retires])
         self.walk = Walk(self)
         #: what the body returns or raises, once it has been called
         self.main: Promise | None = None
         self.suspended = False
         self.divergence: Divergence | None = None
         self._suspensions = 0
-        self._registry_must_be_empty = generation.idle == "registry"
+        self._idle = generation.idle
         self._noise = perturbation.seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019
+        self._varies = bool(perturbation.jitter_ms or perturbation.jitter_hops or perturbation.warm)
 
     # -- draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, kind: str, name: str | None, arguments: Any) -> Item:
         """Take the next id of the run for something that the workflow asks for."""
         rank = len(self.draws)
-        self.draws.append((kind, name, arguments))
-        item = Item(rank, kind, f"{kind}_{self.bodies[rank]}", name, arguments)
-        self.items[item.correlation_id] = item
+        drawn = self.identity.draw(kind, name, arguments)
+        self.draws.append((kind, name, arguments, drawn))
+        item = Item(rank, kind, drawn, name, arguments)
+        self.items[drawn] = item
         return item
 
     def subscribe(self, consumer: Consumer) -> None:
@@ -174,28 +160,38 @@ class Context:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def hydrate(self, index: int, then: Callable[[], None]) -> None:
-        """Read a payload in its turn of the promise queue, and call ``then`` as it has been read."""
+    def hydrate(self, index: int, event: Prepared | None, then: Callable[[], object]) -> None:
+        """Read a payload in its turn of the promise queue, and call ``then`` as it has been read.
+
+        What ``then`` returns is ignored, unless it is an exception: that rejects the promise queue.
+        """
         turn = Promise(self.loop)
         before = self.queue
         self.queue = turn
-        before.react(_Reading(self, turn, then, self.perturbation.hydration_hops, self._delay(index)).go_on)
-
-    def _delay(self, index: int) -> float:
-        """How long reading the payload of the event at ``index`` takes beyond its hops, in ms of virtual time."""
         perturbation = self.perturbation
-        if not perturbation.jitter_ms:
-            return perturbation.hydration_ms
+        hops, delay = perturbation.hydration_hops, perturbation.hydration_ms
+        if self._varies:
+            hops, delay = self._cost(index, event)
+        before.react(_Reading(self, turn, then, hops, delay).begin)
+
+    def _cost(self, index: int, event: Prepared | None) -> tuple[int, float]:
+        """What reading the payload of the event at ``index`` costs: hops, and ms of virtual time."""
+        perturbation = self.perturbation
+        if event is not None and index < perturbation.warm and event.type in STEP_TERMINAL:
+            return WARM_HOPS, 0.0
         mixed = (self._noise ^ (index + 1) * 0xBF58476D1CE4E5B9) * 0x94D049BB133111EB & (1 << 64) - 1
-        return perturbation.hydration_ms + (mixed >> 33) % (perturbation.jitter_ms + 1)
+        hops = perturbation.hydration_hops + (mixed >> 7 & 0xFFFF) % (perturbation.jitter_hops + 1)
+        return hops, perturbation.hydration_ms + (mixed >> 33) % (perturbation.jitter_ms + 1)
 
     def idle(self) -> bool:
         """Whether nothing is on its way to user code, by this generation's idea of it."""
         if self.reading:
             return False
-        if self._registry_must_be_empty:
+        if self._idle is Idle.REGISTRY:
             return not self.barriers.live
-        return not self.barriers.any_resolves_on_its_own()
+        if self._idle is Idle.PARKED:
+            return not self.barriers.lingering and not self.barriers.any_resolves_on_its_own()
+        return True
 
     # -- endings -------------------------------------------------------------------------------------------------
 

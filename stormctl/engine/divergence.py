@@ -23,10 +23,7 @@ def label_of(kind: str, name: str | None) -> str:
 def make(context: Context, reason: str, event: Prepared, index: int, actual: str, sentence: str) -> Divergence:
     """A divergence at an event; ``sentence`` says what disagreed, the event is named in front of it."""
     stored = event.event
-    body = stored.body
-    rank: int | None = None
-    if body is not None and ids.is_body(body):
-        rank = context.bodies.rank(body)
+    rank = None if stored.correlation_id is None else context.identity.rank(stored.correlation_id)
     at = stored.position if stored.position is not None else index + 1
     return Divergence(
         reason=reason,
@@ -123,6 +120,8 @@ def _pending_with(context: Context, event: Prepared) -> Item | None:
     body = event.event.body
     if body is None:
         return None
+    if event.correlation_id in context.items or ids.is_count(body):  # counts of two kinds have nothing in common
+        return context.items.get(event.correlation_id)
     for item in context.items.values():
         if ids.split(item.correlation_id)[1] == body:
             return item

@@ -42,13 +42,16 @@ class Create(StrEnum):
 class Draw:
     """One id of the run's sequence and what the workflow asked for with it.
 
-    ``arguments`` is what the call was given (step arguments, the wait's duration in ms, the hook's token).
+    ``rank`` is the ordinal of the draw. ``arguments`` is what the call was given (step arguments, the wait's duration in
+    ms, the hook's token).
     """
 
     rank: int
     kind: str
     name: str | None
     arguments: Any = None
+    #: the correlation id that was drawn; None where an engine knows ranks only
+    id: str | None = field(default=None, compare=False)
 
     @cached_property
     def digest(self) -> str:
@@ -116,7 +119,9 @@ class Pass:
     ``prefix`` is the number of events offered. ``draws`` is the whole table by rank, consumed draws included.
     ``pending`` is in draw order. ``parked`` are 0-based indices of events set aside; ``consumed`` is how many events
     the walk passed, ``drawn_at_end`` how many ids had been drawn when it first met the end of the prefix.
-    ``duration_ms`` is virtual time.
+    ``undelivered`` is how many results that the log holds and the workflow waits for had not reached it when the pass
+    ended: a suspension with such results asks for too little, and its run may go dormant. ``stalled`` says that a pass
+    which did not end had nothing left to wake it either. ``duration_ms`` is virtual time.
     """
 
     prefix: int
@@ -131,6 +136,24 @@ class Pass:
     #: how the pass came about, not what it found: a retained session meets the end at other moments
     drawn_at_end: int | None = field(default=None, compare=False)
     duration_ms: float | None = None
+    undelivered: int | None = None
+    stalled: bool = False
+
+
+class AttributeHandling(StrEnum):
+    """What the walk does with an attribute write that no replay asked for, because a step body wrote it.
+
+    ``CLAIMED``: the run itself claims it at once. ``PARKED``: nobody does, and it is set aside after the grace period.
+    ``DROPPED``: it is not offered at all.
+    """
+
+    CLAIMED = "claimed"
+    PARKED = "parked"
+    DROPPED = "dropped"
+
+
+#: what reading the result of a step from the cache costs, in microtasks
+WARM_HOPS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +161,20 @@ class Perturbation:
     """What may vary between two passes over one prefix without changing a correct engine's answer.
 
     Reading a payload costs ``hydration_hops`` microtasks and then ``hydration_ms`` milliseconds of virtual time;
-    ``jitter_ms`` adds a seeded amount per event, uniform over 0..jitter_ms whole milliseconds.
+    ``jitter_ms`` and ``jitter_hops`` add seeded amounts per event, uniform over 0..jitter, both ends included. The
+    results of steps among the first ``warm`` events lie in a cache and cost ``WARM_HOPS`` and nothing else
+    (vercel/workflow #3137: the replays of one delivery share such a cache). ``timer_ms`` is the grain of the timers: a
+    timer is due at the next whole multiple of it. ``attributes`` says what becomes of attribute writes by step bodies.
     """
 
     hydration_hops: int = 3
     hydration_ms: float = 0.0
     jitter_ms: int = 0
     seed: int = 0
+    jitter_hops: int = 0
+    warm: int = 0
+    timer_ms: float = 1.0
+    attributes: AttributeHandling = AttributeHandling.CLAIMED
 
 
 CALM = Perturbation()
@@ -170,7 +200,10 @@ class Engine(Protocol):
         hidden: frozenset[int] = frozenset(),
         perturbation: Perturbation | None = None,
     ) -> Iterator[Pass]:
-        """One pass per prefix length, in the order asked. ``hidden`` are 0-based indices left out of every prefix."""
+        """One pass per prefix length, in the order asked. ``hidden`` are 0-based indices left out of every prefix.
+
+        Each pass is what a replay of that prefix alone would give; how they are come by is the engine's affair.
+        """
         ...
 
     def open(self, log: EventLog) -> Session:

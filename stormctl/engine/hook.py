@@ -10,11 +10,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from stormctl.engine import divergence
-from stormctl.engine.barriers import Barrier
-from stormctl.engine.generations import Registration
+from stormctl.engine.context import Unreadable
+from stormctl.engine.delivery import Delivery
 from stormctl.engine.prepared import Prepared
 from stormctl.engine.primitives import payload_of
 from stormctl.engine.promise import FULFILLED, REJECTED, Promise
+from stormctl.engine.strategies import Registration
 from stormctl.history import kinds
 from stormctl.history.kinds import HOOK
 
@@ -26,41 +27,34 @@ class HookConflict(Exception):
     """The hook's token belongs to another run; the message names it."""
 
 
-class _Delivery:
-    """One payload on its way to user code."""
+class _Payload:
+    """One payload on its way to a read, or kept until one claims it."""
 
-    __slots__ = ("barrier", "context", "event", "gate", "hydrated", "index", "target")
+    __slots__ = ("_context", "_delivery", "_event", "_read")
 
     def __init__(self, context: Context, event: Prepared, index: int, *, armed: bool) -> None:
-        self.context = context
-        self.event = event
-        self.index = index
-        #: what the next delivery waits for, when its time to ask has come
-        self.gate: Promise | None = context.barriers.earlier(index, HOOK) if armed else None
-        self.barrier: Barrier = context.barriers.register(index, HOOK, armed=armed)
-        self.hydrated = Promise(context.loop)
-        self.target: Promise | None = None
+        self._context = context
+        self._event = event
+        self._delivery = Delivery(context, event, index, HOOK, armed=armed)
+        self._read = Promise(context.loop)
         context.reading += 1
-        context.hydrate(index, self._read)
-
-    def _read(self) -> None:
-        self.context.reading -= 1
-        self.hydrated.settle(FULFILLED, None)
+        context.hydrate(index, event, self._was_read)
 
     def to(self, target: Promise) -> None:
-        """Deliver to a read. An unclaimed payload is armed now, and asks only after reading what it waits for."""
-        self.target = target
-        self.barrier.armed = True
-        self.hydrated.react(self._ordered)
+        """Deliver to a read."""
+        self._delivery.claimed(self._read, lambda: self._hand(target))
 
-    def _ordered(self, _state: int, _value: object) -> None:
-        gate = self.gate if self.gate is not None else self.context.barriers.earlier(self.index, HOOK)
-        gate.react(self._deliver)
+    def _was_read(self) -> Unreadable | None:
+        self._context.reading -= 1
+        self._delivery.note_read()
+        self._read.settle(FULFILLED, None)
+        return None if self._event.unreadable is None else Unreadable(self._event.unreadable)
 
-    def _deliver(self, _state: int, _value: object) -> None:
-        assert self.target is not None
-        self.context.barriers.delivered(self.barrier)
-        self.target.settle(FULFILLED, payload_of(self.event))
+    def _hand(self, target: Promise) -> None:
+        try:
+            target.settle(FULFILLED, payload_of(self._event))
+        except Unreadable as error:
+            target.settle(REJECTED, error)
 
 
 class Hook:
@@ -92,7 +86,7 @@ class Hook:
         self._refused: HookConflict | None = None
         #: what the store said to the registration, once it may be told
         self._outcome: tuple[int, HookConflict | None] | None = None
-        self._kept: deque[_Delivery] = deque()
+        self._kept: deque[_Payload] = deque()
         self._seen: set[str] = set()
         context.subscribe(self)
 
@@ -171,7 +165,7 @@ class Hook:
             self._receive(event, index)
         elif kind == kinds.HOOK_CREATED:
             self.item.created = True
-            self._register(index, FULFILLED, None)
+            self._register(event, index, FULFILLED, None)
         elif kind == kinds.HOOK_CONFLICT:
             self._conflict(event, index)
         elif kind == kinds.HOOK_DISPOSED:
@@ -189,7 +183,7 @@ class Hook:
                 return
             self._seen.add(resume)
         awaiter = self._awaiter
-        delivery = _Delivery(self._context, event, index, armed=awaiter is not None)
+        delivery = _Payload(self._context, event, index, armed=awaiter is not None)
         if awaiter is None:
             self._kept.append(delivery)
             return
@@ -201,24 +195,17 @@ class Hook:
         self._leave()
         self._context.items.pop(self.item.correlation_id, None)
         self._refused = error = HookConflict(str(event.event.data.get("conflictingRunId", "")))
-        self._register(index, REJECTED, error)
+        self._register(event, index, REJECTED, error)
         if self._awaiter is not None:
             self._awaiter.settle(REJECTED, error)
             self._awaiter = None
 
-    def _register(self, index: int, state: int, value: HookConflict | None) -> None:
+    def _register(self, event: Prepared, index: int, state: int, value: HookConflict | None) -> None:
         """The store's answer was read: tell whoever waits for it, in the way of this generation."""
         context = self._context
         self.item.awaited = False
         if context.generation.registration is Registration.BARRIER:
-            gate = context.barriers.earlier(index, HOOK)
-            barrier = context.barriers.register(index, HOOK, armed=True)
-
-            def deliver(_state: int, _value: object) -> None:
-                context.barriers.delivered(barrier)
-                self._tell(state, value)
-
-            context.queue.react(lambda _state, _value: gate.react(deliver))
+            Delivery(context, event, index, HOOK).after_its_turn(lambda: self._tell(state, value))
         elif self._registered is None:
             self._outcome = (state, value)
             return

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import ceil
 from typing import Any
 
 from stormctl.errors import StormctlError
@@ -33,9 +34,11 @@ class Runaway(StormctlError):
 class Loop:
     """The three queues and the virtual time in milliseconds since the pass began."""
 
-    __slots__ = ("_order", "_timers", "closed", "micros", "now", "stopped", "ticks")
+    __slots__ = ("_grain", "_order", "_timers", "closed", "micros", "now", "stopped", "ticks")
 
-    def __init__(self) -> None:
+    def __init__(self, grain: float = 1.0) -> None:
+        #: a timer is due at the next whole multiple of so many ms; at the default, so long after it was set
+        self._grain = grain
         self.now = 0.0
         self.ticks: deque[Callable[[], None]] = deque()
         self.micros: deque[tuple[Job, Any, Any]] = deque()
@@ -47,7 +50,10 @@ class Loop:
     def timer(self, ms: float, callback: Callable[[], None]) -> None:
         """Run the callback ``ms`` from now; anything below 1 ms counts as 1 ms."""
         self._order += 1
-        heappush(self._timers, (self.now + (ms if ms > 1 else 1), self._order, callback))
+        due = self.now + (ms if ms > 1 else 1)
+        if self._grain != 1.0:
+            due = ceil(due / self._grain) * self._grain
+        heappush(self._timers, (due, self._order, callback))
 
     def stop(self) -> None:
         """End :meth:`run` as soon as the jobs that are due now have run."""

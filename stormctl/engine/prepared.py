@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stormctl.history import Event, kinds
+from stormctl.history import Damaged, Event, kinds
 
 #: event type -> the class under which a repeat of it is inert; a type that is missing here always counts
 CLASS_OF = {
@@ -34,7 +34,18 @@ def _written_by_a_step(event: Event) -> bool:
 class Prepared:
     """One event as the walk sees it."""
 
-    __slots__ = ("correlation_id", "event", "inert_key", "name", "parkable", "structural", "time", "type")
+    __slots__ = (
+        "by_step",
+        "correlation_id",
+        "event",
+        "inert_key",
+        "name",
+        "parkable",
+        "structural",
+        "time",
+        "type",
+        "unreadable",
+    )
 
     def __init__(self, event: Event) -> None:
         event_type = event.type
@@ -49,11 +60,14 @@ class Prepared:
         of_the_run = event_type in _OF_THE_RUN
         #: what the run's clock moves on to when the event is consumed; what opens and ends a run moves it nowhere
         self.time = 0 if of_the_run or event.created_at is None else event.created_at
-        #: claimed by the run itself rather than by something that was drawn
-        self.structural = of_the_run or (
-            event_type == kinds.ATTR_SET
-            and (not self.correlation_id.startswith(_DRAWN_ATTR) or _written_by_a_step(event))
+        #: an attribute write that no replay asked for
+        self.by_step = event_type == kinds.ATTR_SET and (
+            not self.correlation_id.startswith(_DRAWN_ATTR) or _written_by_a_step(event)
         )
+        #: claimed by the run itself rather than by something that was drawn
+        self.structural = of_the_run or self.by_step
+        #: why the payload cannot be read, if it cannot
+        self.unreadable = event.payload.reason if isinstance(event.payload, Damaged) else None
 
 
 #: stands in the place of an event that a replay is not to see, so that the others keep their index

@@ -1,8 +1,4 @@
-"""Steps, waits and attributes: what each draws, which events it consumes, and how its outcome reaches user code.
-
-The order in which an outcome is captured, the barrier registered and the earlier deliveries collected is that of
-upstream's consumers (vercel/workflow #3139): both at the moment the event is consumed.
-"""
+"""Steps, waits and attributes: what each draws, which events it consumes, and what it hands to user code."""
 
 from __future__ import annotations
 
@@ -10,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stormctl.engine import divergence
-from stormctl.engine.barriers import Barrier
-from stormctl.engine.context import Item
+from stormctl.engine.context import Item, Unreadable
+from stormctl.engine.delivery import Delivery
 from stormctl.engine.prepared import Prepared
 from stormctl.engine.promise import FULFILLED, REJECTED, Promise
 from stormctl.history import Sealed
@@ -38,8 +34,10 @@ class StepFailed(Exception):
 
 
 def payload_of(event: Prepared) -> Any:
-    """The value that an event carries; None where only its digest, or nothing, was captured."""
+    """The value that an event carries; None where only its digest, or nothing, was captured. Raises Unreadable."""
     payload = event.event.payload
+    if event.unreadable is not None:
+        raise Unreadable(event.unreadable)
     if payload is None or isinstance(payload, Sealed):
         return None
     return payload.load()
@@ -48,16 +46,13 @@ def payload_of(event: Prepared) -> Any:
 class Step:
     """One call of a step."""
 
-    __slots__ = ("_barrier", "_context", "_event", "_gate", "item", "result", "suspends")
+    __slots__ = ("_context", "item", "result", "suspends")
 
     def __init__(self, context: Context, name: str, arguments: tuple[Any, ...]) -> None:
         self._context = context
         self.item = context.draw(STEP, name, arguments)
         self.result = Promise(context.loop)
         self.suspends = True
-        self._barrier: Barrier | None = None
-        self._gate: Promise | None = None
-        self._event: Prepared | None = None
         context.subscribe(self)
 
     def offer(self, event: Prepared, index: int) -> bool:
@@ -93,32 +88,24 @@ class Step:
         context = self._context
         self._finish()
         context.items.pop(self.item.correlation_id, None)
-        barriers = context.barriers
-        self._event = event
-        self._gate = barriers.earlier(index, STEP)
-        self._barrier = barriers.register(index, STEP, armed=True)
-        context.reading += 1
-        context.hydrate(index, self._read)
+        Delivery(context, event, index, STEP).after_reading(lambda: self._hand(event))
 
-    def _read(self) -> None:
-        assert self._gate is not None
-        self._context.reading -= 1
-        self._gate.react(self._deliver)
-
-    def _deliver(self, _state: int, _value: object) -> None:
-        assert self._barrier is not None
-        assert self._event is not None
-        self._context.barriers.delivered(self._barrier)
-        if self._event.type == STEP_COMPLETED:
-            self.result.settle(FULFILLED, payload_of(self._event))
+    def _hand(self, event: Prepared) -> None:
+        try:
+            value = payload_of(event)
+        except Unreadable as error:  # the outcome of reading is captured, so the queue goes on
+            self.result.settle(REJECTED, error)
+            return
+        if event.type == STEP_COMPLETED:
+            self.result.settle(FULFILLED, value)
         else:
-            self.result.settle(REJECTED, StepFailed(str(payload_of(self._event) or "step failed")))
+            self.result.settle(REJECTED, StepFailed(str(value or "step failed")))
 
 
 class Wait:
     """One durable sleep of ``ms`` milliseconds."""
 
-    __slots__ = ("_barrier", "_context", "_gate", "item", "result", "suspends")
+    __slots__ = ("_context", "item", "result", "suspends")
 
     def __init__(self, context: Context, ms: float) -> None:
         self._context = context
@@ -126,8 +113,6 @@ class Wait:
         self.item.resume_at = round(context.clock + ms)
         self.result = Promise(context.loop)
         self.suspends = True
-        self._barrier: Barrier | None = None
-        self._gate: Promise | None = None
         context.subscribe(self)
 
     def offer(self, event: Prepared, index: int) -> bool:
@@ -148,19 +133,10 @@ class Wait:
             return True
         context.items.pop(item.correlation_id, None)
         context.walk.consumed_waits.add(item.correlation_id)
-        barriers = context.barriers
-        self._gate = barriers.earlier(index, WAIT)
-        self._barrier = barriers.register(index, WAIT, armed=True)
-        context.queue.react(self._in_turn)
+        Delivery(context, event, index, WAIT).after_its_turn(self._hand)
         return True
 
-    def _in_turn(self, _state: int, _value: object) -> None:
-        assert self._gate is not None
-        self._gate.react(self._deliver)
-
-    def _deliver(self, _state: int, _value: object) -> None:
-        assert self._barrier is not None
-        self._context.barriers.delivered(self._barrier)
+    def _hand(self) -> None:
         self.result.settle(FULFILLED, None)
 
 
@@ -185,7 +161,7 @@ class Attributes:
             context.diverge_in_turn(divergence.attributes(context, event, index, self.item))
             return True
         context.items.pop(self.item.correlation_id, None)
-        context.hydrate(index, lambda: self.result.settle(FULFILLED, None))
+        context.hydrate(index, event, lambda: self.result.settle(FULFILLED, None))
         return True
 
 

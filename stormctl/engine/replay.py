@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any
 
-from stormctl.engine.context import Bodies, Context, Item
+from stormctl.engine.context import Context, Item
 from stormctl.engine.divergence import stranded
 from stormctl.engine.door import CALM, Create, Draw, Outcome, Pass, Pending, Perturbation
-from stormctl.engine.generations import Generation
+from stormctl.engine.identity import Bodies
 from stormctl.engine.prepared import HIDDEN, Prepared, prepare
 from stormctl.engine.promise import FULFILLED, Promise, close_tasks
+from stormctl.engine.strategies import Generation
 from stormctl.engine.workflow import Workflow
 from stormctl.history import Event, EventLog, ids
 from stormctl.history.kinds import (
@@ -44,9 +45,10 @@ class _Replay:
     ) -> None:
         self._context = context = Context(generation, run_id, bodies, ids.ulid_ms(run_id) or 0, perturbation)
         self._length = 0
+        self._stalled = False
         # The input is read in the first turn of the promise queue; only then is the body called.
         started = Promise(context.loop)
-        context.hydrate(-1, lambda: started.settle(FULFILLED, None))
+        context.hydrate(-1, None, lambda: started.settle(FULFILLED, None))
 
         started.react(lambda _state, _value: context.begin(lambda: body(Workflow(context), input)))
 
@@ -57,7 +59,7 @@ class _Replay:
         context.resume()
         context.walk.append(list(events))
         began = context.loop.now
-        context.loop.run(MAX_TIMERS)
+        self._stalled = not context.loop.run(MAX_TIMERS)
         return self._result(context.loop.now - began)
 
     def close(self) -> None:
@@ -92,6 +94,8 @@ class _Replay:
             consumed=walk.index,
             drawn_at_end=walk.drawn_at_end,
             duration_ms=duration,
+            undelivered=sum(barrier.armed for barrier in context.barriers.live),
+            stalled=self._stalled and outcome is Outcome.SUSPENDED,
         )
 
 

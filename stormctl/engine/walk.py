@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stormctl.engine import divergence
-from stormctl.engine.barriers import when_idle
+from stormctl.engine.door import AttributeHandling
 from stormctl.engine.prepared import Prepared
+from stormctl.engine.retirement import when_idle
+from stormctl.engine.strategies import Clock
 from stormctl.history import kinds
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ class Walk:
     __slots__ = (
         "_check",
         "_checking",
+        "_clock",
         "_context",
+        "_handling",
         "_seen",
         "_ticking",
         "consumed_waits",
@@ -39,6 +43,9 @@ class Walk:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._clock = context.generation.clock is Clock.CONSUMED
+        handling = context.perturbation.attributes
+        self._handling = None if handling is AttributeHandling.CLAIMED else handling
         self.events: list[Prepared] = []
         self.index = 0
         #: (index, event) set aside, oldest first
@@ -93,13 +100,15 @@ class Walk:
 
     def _offer(self, event: Prepared, index: int) -> bool:
         context = self._context
+        if event.by_step and self._handling is not None:
+            return self._handling is AttributeHandling.DROPPED
         if not event.structural:
             consumer = context.consumers.get(event.correlation_id)
             if consumer is None or not consumer.offer(event, index):
                 return False
             if event.inert_key is not None:
                 self._seen.add(event.inert_key)
-        if event.time > context.clock:
+        if self._clock and event.time > context.clock:
             context.clock = event.time
         return True
 

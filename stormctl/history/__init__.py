@@ -3,12 +3,13 @@
 from stormctl.history.capture import LOG_READ_AT, AuditRecord, Capture, Evidence, Facet, ReadRecord, RunRow
 from stormctl.history.event import Event
 from stormctl.history.log import EventLog
-from stormctl.history.payload import Inline, Payload, Sealed, digest_value
+from stormctl.history.payload import Damaged, Inline, Payload, Sealed, digest_value
 
 __all__ = [
     "LOG_READ_AT",
     "AuditRecord",
     "Capture",
+    "Damaged",
     "Event",
     "EventLog",
     "Evidence",

@@ -30,6 +30,11 @@ def is_body(text: str) -> bool:
     return _BODY.match(text) is not None
 
 
+def is_count(body: str) -> bool:
+    """Whether a body is a zero-padded decimal count, as the per-kind scheme (vercel/workflow #3301) has them."""
+    return _SLOT.match(body) is not None
+
+
 def ordinal(body: str) -> int:
     """The integer that a 26-character body stands for; ValueError when it is not one."""
     if len(body) != BODY_LENGTH:

@@ -78,7 +78,7 @@ class EventLog(Sequence[Event]):
         smallest: int | None = None
         for event in self.events:
             body = event.body
-            if body is None or event.correlation_id == self.run_id or not ids.is_body(body):
+            if body is None or event.correlation_id == self.run_id or not ids.is_body(body) or ids.is_count(body):
                 continue  # an attribute that a step wrote may carry the run's own id, which is no draw
             value = ids.ordinal(body)
             if smallest is None and 0 <= value - seeded <= MAX_RANK:
@@ -87,11 +87,12 @@ class EventLog(Sequence[Event]):
         return seeded if smallest is None else smallest
 
     def rank(self, event: Event) -> int | None:
-        """The rank of the event's entity: how many draws came before its id. None without a drawn id."""
+        """The rank of the event's entity: how many draws came before its id. None without an id that tells it."""
         body = event.body
-        if body is None or event.correlation_id == self.run_id or not ids.is_body(body):
+        if body is None or event.correlation_id == self.run_id or not ids.is_body(body) or ids.is_count(body):
             return None
-        return ids.ordinal(body) - self.base
+        rank = ids.ordinal(body) - self.base
+        return rank if abs(rank) <= MAX_RANK else None
 
     @cached_property
     def ended(self) -> bool:

@@ -84,3 +84,19 @@ class Sealed:
 
     def __repr__(self) -> str:
         return f"Sealed({self._digest})"
+
+
+class Damaged:
+    """A payload that is there and cannot be read: cut off, or sealed with a key that is gone. ``reason`` says how."""
+
+    __slots__ = ("digest", "reason")
+
+    def __init__(self, reason: str, digest: str = "") -> None:
+        self.reason = reason
+        self.digest = digest or digest_value(reason)
+
+    def load(self) -> Any:
+        raise UnreadableInput(f"a payload cannot be read: {self.reason}", remedy="Capture the run again.")
+
+    def __repr__(self) -> str:
+        return f"Damaged({self.reason})"

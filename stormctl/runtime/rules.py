@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from stormctl.engine.generations import NETS, Generation
+from stormctl.engine.generations import NETS
+from stormctl.engine.strategies import Generation
 
 
 class OnConflict(StrEnum):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from stormctl.engine.generations import GENERATIONS, generation
+from stormctl.engine.strategies import Generation
 from stormctl.errors import PlanError, UsageError, suggest
 from stormctl.workloads.base import Workload
 from stormctl.worlds.condition import Condition
@@ -32,7 +34,6 @@ class Names:
     @classmethod
     def built(cls) -> Names:
         """The names of everything that this version has."""
-        from stormctl.engine.generations import GENERATIONS
         from stormctl.sweeps.run import ORDER
         from stormctl.workloads.registry import WORKLOADS
 
@@ -53,8 +54,8 @@ class Names:
             "target": self.targets,
             "sweep": self.sweeps,
         }[kind]
-        if kind == "condition" and known is not None and "[" in name:
-            return _with_knobs(name)
+        if known is not None and kind in _WITH_KNOBS:
+            return _with_knobs(kind, name)
         if known is not None and name not in known:
             raise PlanError(f"there is no {kind} {name!r}", remedy=suggest(name, known))
         return name
@@ -96,9 +97,16 @@ class Names:
         return {scenario: resolved[scenario] for scenario in scenarios}
 
 
-def _with_knobs(name: str) -> str:
-    """A condition that changes knobs of a preset: the whole text is its name."""
+#: what a plan may name with knobs changed, as in ``seq-final[stale_ms=2000]``
+_WITH_KNOBS: dict[str, Callable[[str], Condition | Generation]] = {
+    "condition": condition_named,
+    "generation": generation,
+}
+
+
+def _with_knobs(kind: str, name: str) -> str:
+    """The name, in full, of something whose knobs may be changed in the name."""
     try:
-        return condition_named(name).name
+        return _WITH_KNOBS[kind](name).name
     except UsageError as bad:
         raise PlanError(str(bad), remedy=bad.remedy) from None

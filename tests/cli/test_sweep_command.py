@@ -55,7 +55,7 @@ class TestBadUsage:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["--engine", "nest"], "there is no engine 'nest'. Did you mean 'nets'?"),
+            (["--engine", "nest"], "there is no generation 'nest'. Did you mean 'nets'?"),
             (["--workload", "step-strom"], "there is no workload 'step-strom'. Did you mean 'step-storm'?"),
             (["--profile", "workflow@9"], "there is no profile 'workflow@9'. Did you mean 'workflow@5'?"),
             (["--prefixes", "some"], "'some' names no prefixes. Give all, or two ends such as 605:654."),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormctl.engine.context import Bodies
+from stormctl.engine.identity import Bodies, Ordinal
 from stormctl.engine.door import CALM, Create, Outcome, Pass, Perturbation
 from stormctl.engine.engines import engine_for
 from stormctl.engine.hook import HookConflict
@@ -567,10 +567,10 @@ class TestDraws:
         bodies = Bodies(last)
         assert bodies[0] == "Z" * 26
         assert bodies[1] == "0" * 26
-        assert bodies.rank("Z" * 26) == 0
+        assert Ordinal(bodies, "wrun_x").rank("step_" + "Z" * 26) == 0
 
     @given(st.integers(0, (1 << 130) - 1001), st.integers(0, 1000))
     def test_the_rank_of_a_body_is_where_it_was_drawn(self, base, rank):
         bodies = Bodies(base)
         assert bodies[rank] == ids.body_of(base + rank)
-        assert bodies.rank(bodies[rank]) == rank
+        assert Ordinal(bodies, "wrun_x").rank(f"step_{bodies[rank]}") == rank
