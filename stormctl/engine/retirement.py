@@ -30,7 +30,7 @@ def when_idle(context: Context, action: Callable[[], None], still: Callable[[], 
     A look is a turn of the loop; after one that fails the payloads being read are waited for before the next. The first
     turn must not become a microtask: the branches just woken have not drawn yet.
     """
-    timer, idle = context.loop.timer, context.idle
+    idle = context.idle
     if context.generation.patience is not Patience.ENDLESS:
         idle = _impatient(context)
 
@@ -42,11 +42,26 @@ def when_idle(context: Context, action: Callable[[], None], still: Callable[[], 
         else:
             context.queue.react(again)
 
-    def again(state: int, _value: object) -> None:
-        if state != REJECTED:  # nobody comes back from a queue that was rejected
-            timer(0, look)
+    again = _again(context, look)
+    context.loop.timer(0, look)
 
-    timer(0, look)
+
+def _again(context: Context, look: Callable[[], None]) -> Callable[[int, object], None]:
+    """What a look does that has to come again after the promise queue: one turn later.
+
+    After a queue that was rejected nobody comes back, unless the generation backs off. Upstream states the back-off of
+    the dispenser only; a look-out for an idle turn that died there would leave the pass hanging all the same, so ours
+    backs off too.
+    """
+    timer, backs_off = context.loop.timer, context.generation.rejected is Rejected.BACKS_OFF
+
+    def again(state: int, _value: object) -> None:
+        if state != REJECTED:
+            timer(0, look)
+        elif backs_off:
+            timer(BACK_OFF_MS, look)
+
+    return again
 
 
 def _impatient(context: Context) -> Callable[[], bool]:
@@ -131,7 +146,7 @@ class Dispenser:
         self._context = context
         self._armed = False
         self._one_by_one = context.generation.retires is Retires.STEPWISE
-        self._backs_off = context.generation.rejected is Rejected.BACKS_OFF
+        self._again = _again(context, self._sweep)
 
     def registered(self, barrier: Barrier) -> None:
         """Wake the dispenser."""
@@ -154,12 +169,6 @@ class Dispenser:
             context.loop.timer(0, self._sweep)
         else:
             context.queue.react(self._again)
-
-    def _again(self, state: int, _value: object) -> None:
-        if state != REJECTED:
-            self._context.loop.timer(0, self._sweep)
-        elif self._backs_off:
-            self._context.loop.timer(BACK_OFF_MS, self._sweep)
 
 
 RETIRING: dict[Retires, Callable[[Context], Retiring]] = {
