@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stormctl.engine.door import Divergence
 from stormctl.engine.prepared import Prepared
 from stormctl.history import ids
+from stormctl.history.kinds import STEP_CREATED
 
 if TYPE_CHECKING:
     from stormctl.engine.context import Context, Item
@@ -100,6 +101,9 @@ def attributes(context: Context, event: Prepared, index: int, item: Item) -> Div
 
 def unconsumed(context: Context, event: Prepared, index: int) -> Divergence:
     """An event that nobody asked for before the grace period ended."""
+    if event.type == STEP_CREATED and _settled(context, event):
+        sentence = f"creates {event.name} too late: the workflow has its result already"
+        return make(context, "item", event, index, "settled", sentence)
     item = _pending_with(context, event)
     actual = "nothing" if item is None else label_of(item.kind, item.name)
     instead = (
@@ -113,6 +117,12 @@ def stranded(context: Context, event: Prepared, index: int) -> Divergence:
     return make(
         context, "stranded", event, index, "finished", "was set aside, and the replay finished without asking for it"
     )
+
+
+def _settled(context: Context, event: Prepared) -> bool:
+    """Whether the workflow drew the event's id and is done with it."""
+    drawn = event.correlation_id
+    return drawn not in context.items and any(draw[3] == drawn for draw in context.draws)
 
 
 def _pending_with(context: Context, event: Prepared) -> Item | None:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 GRACE_MS = 100
 
 
+class Frontier(BaseException):
+    """Raised out of the loop where the walk is about to look at the event that it was to stop before."""
+
+
 class Walk:
     """The cursor over the events of one replay."""
 
@@ -37,6 +41,7 @@ class Walk:
         "consumed_waits",
         "drawn_at_end",
         "events",
+        "frontier",
         "index",
         "parked",
     )
@@ -48,6 +53,8 @@ class Walk:
         self._handling = None if handling is AttributeHandling.CLAIMED else handling
         self.events: list[Prepared] = []
         self.index = 0
+        #: the index that the walk is not to look at before somebody calls :meth:`go_on`; -1 for none
+        self.frontier = -1
         #: (index, event) set aside, oldest first
         self.parked: list[tuple[int, Prepared]] = []
         self.consumed_waits: set[str] = set()
@@ -79,8 +86,14 @@ class Walk:
 
     def _consume(self) -> None:
         self._ticking = False
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Walk until nobody wants the next event. Raises Frontier there: called again, it walks on from that place."""
         events = self.events
         while True:
+            if self.index == self.frontier:
+                raise Frontier
             if self.parked:
                 self._drain_parked()
             index = self.index
@@ -168,6 +181,10 @@ class Walk:
         event = self.events[index]
         if index < self.index:  # a parked event under a terminal one
             self._context.diverge(divergence.stranded(self._context, event, index))
+            return
+        if event.by_step:  # nobody will ever ask for it, so it cannot strand
+            self.index += 1
+            self._tick()
             return
         resolved = event.type == kinds.WAIT_COMPLETED and event.correlation_id in self.consumed_waits
         if event.parkable and not resolved:
