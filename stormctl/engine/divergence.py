@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from stormctl.engine.door import Divergence
 from stormctl.engine.prepared import Prepared
-from stormctl.history import ids
+from stormctl.history import digest_value, ids
 from stormctl.history.kinds import STEP_CREATED
 
 if TYPE_CHECKING:
@@ -21,8 +21,13 @@ def label_of(kind: str, name: str | None) -> str:
     return f"{kind}:{name}" if name else kind
 
 
-def make(context: Context, reason: str, event: Prepared, index: int, actual: str, sentence: str) -> Divergence:
-    """A divergence at an event; ``sentence`` says what disagreed, the event is named in front of it."""
+def make(
+    context: Context, reason: str, event: Prepared, index: int, actual: str, sentence: str, expected: str | None = None
+) -> Divergence:
+    """A divergence at an event; ``sentence`` says what disagreed, the event is named in front of it.
+
+    ``expected`` is what the event belongs to, by default its kind and name.
+    """
     stored = event.event
     rank = None if stored.correlation_id is None else context.identity.rank(stored.correlation_id)
     at = stored.position if stored.position is not None else index + 1
@@ -33,7 +38,7 @@ def make(context: Context, reason: str, event: Prepared, index: int, actual: str
         event_id=stored.event_id,
         event_type=stored.type,
         rank=rank,
-        expected=label_of(stored.kind, event.name),
+        expected=label_of(stored.kind, event.name) if expected is None else expected,
         actual=actual,
         text=f"{stored.type} at position {at} {sentence}",
     )
@@ -72,6 +77,7 @@ def resume_at(context: Context, event: Prepared, index: int, item: Item) -> Dive
         index,
         f"wait until {item.resume_at}",
         f"ends a wait until {event.event.resume_at}, but the workflow waits until {item.resume_at}",
+        f"wait until {event.event.resume_at}",
     )
 
 
@@ -82,9 +88,15 @@ def token(context: Context, event: Prepared, index: int, item: Item) -> Divergen
         "token",
         event,
         index,
-        label_of(item.kind, item.name),
+        _hook(item.token),
         "belongs to another token than the hook that the workflow created with its id",
+        _hook(event.event.token),
     )
+
+
+def _hook(token: str | None) -> str:
+    """A hook by the digest of its token, which is a secret."""
+    return "hook" if token is None else f"hook with token digest {digest_value(token)[:8]}"
 
 
 def attributes(context: Context, event: Prepared, index: int, item: Item) -> Divergence:

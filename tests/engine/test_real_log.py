@@ -20,6 +20,7 @@ from stormctl.workloads.registry import workload
 
 NAME = "wrun-41KZYJ92TP-storm-log.json"
 FLIP = [(611, 612, 198, "step:finalizeStep", "step:releaseStep")]
+ORDERED = ("dispenser", "turnstile", "rearm", "registered")
 #: where something happens, and the lengths around the ends
 KEY = (3, 600, 605, *range(608, 615), 619, *range(628, 636), 645, 652, 653, 654)
 
@@ -87,8 +88,9 @@ def test_nets_flip_once_and_diverge_at_630_whatever_reading_costs(log, hops):
 
 
 @pytest.mark.parametrize("hops", [1, 3, 8])
-def test_the_dispenser_never_flips_and_diverges_one_event_later(log, hops):
-    flips, clean, first = swept("dispenser", log, KEY, Perturbation(hydration_hops=hops))
+@pytest.mark.parametrize("generation", ORDERED)
+def test_the_dispenser_and_later_never_flip_and_diverge_one_event_later(log, generation, hops):
+    flips, clean, first = swept(generation, log, KEY, Perturbation(hydration_hops=hops))
     assert flips == []
     assert clean == 630
     assert first is not None

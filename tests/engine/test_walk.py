@@ -263,10 +263,6 @@ class TestDivergences:
         log = opened().wait_created(0, in_ms=500).wait_completed(0, resume_at=None)
         assert replay(one_sleep, log).value == "slept"
 
-    def test_token_a_hook_event_of_another_token(self):
-        found = diverged(replay(reading_a_hook, opened().hook_created(0, "window")), "token")
-        assert (found.position, found.expected) == (3, "hook")
-
     def test_a_token_is_a_secret_and_not_in_the_text(self):
         one = replay(reading_a_hook, opened().hook_created(0, "window"))
         assert "window" not in one.divergence.text
