@@ -121,7 +121,7 @@ def parse_plan(
         _override(given, key, values)
     if seed is not None:
         given["seed"] = seed
-    axes, pairs = _matrix(given)
+    axes, pairs = _in_full(*_matrix(given), names)
     plan = Plan(
         name=_name(given.get("name")),
         seed=parse_count(given["seed"], "seed", 0, 2**63 - 1),
@@ -206,6 +206,14 @@ def _matrix(given: Mapping[str, Any]) -> tuple[dict[str, tuple[str, ...]], tuple
     return axes, pairs
 
 
+def _in_full(
+    axes: dict[str, tuple[str, ...]], pairs: tuple[Mapping[str, str], ...], names: Names
+) -> tuple[dict[str, tuple[str, ...]], tuple[Mapping[str, str], ...]]:
+    """Every name as it is known: a generation may be named by its pull request, and knobs in any order."""
+    known = {axis: tuple(names.known(axis, value) for value in values) for axis, values in axes.items()}
+    return known, tuple({axis: names.known(axis, value) for axis, value in pair.items()} for pair in pairs)
+
+
 def _pair(entry: Any) -> Mapping[str, str]:
     """``main + nets`` or ``{condition: main, generation: nets}``."""
     if isinstance(entry, str):
@@ -224,9 +232,6 @@ def _check_cells(plan: Plan, names: Names) -> None:
     cells = plan.cells
     if len(cells) > MAX_CELLS:
         raise PlanError(f"the matrix has {len(cells)} cells", remedy=f"Keep it to {MAX_CELLS}.")
-    for cell in cells:
-        for axis in AXES:
-            names.known(axis, getattr(cell, axis))
     if len(set(cells)) < len(cells):
         repeated = next(cell for cell in cells if cells.count(cell) > 1)
         raise PlanError(f"the matrix names {repeated.label} twice", remedy="Remove one.")
@@ -312,6 +317,8 @@ def _list(value: Any, key: str) -> list[Any]:
 def _strings(value: Any, key: str) -> tuple[str, ...]:
     """One name or a list of names, as names."""
     values = value if isinstance(value, list) else [value]
+    if key == "generation":  # a pull request's number may stand without quotes
+        values = [str(one) if type(one) is int else one for one in values]
     if not values or not all(isinstance(one, str) and one for one in values):
         raise PlanError(f"{key} is {value!r}", remedy=f"Give `{key}` a name or a list of names.")
     return tuple(values)

@@ -34,6 +34,25 @@ def parse(changes: dict[str, Any] | None = None, overrides: dict[str, list[str]]
     return parse_plan({**SMALL, **(changes or {})}, "small.yaml", overrides, names=NAMES, **rest)
 
 
+class TestGenerations:
+    def test_may_be_named_by_the_pull_request_that_made_them(self) -> None:
+        plan = parse({"generation": [3406, "#3554", "3700"]})
+        assert [cell.generation for cell in plan.cells] == ["nets", "dispenser", "turnstile"]
+
+    def test_may_be_paired_by_it(self) -> None:
+        plan = parse({"generation": None, "condition": None, "matrix": {"pair": ["main + 3406", "seq-final + 3879"]}})
+        assert [cell.generation for cell in plan.cells] == ["nets", "rearm"]
+
+    def test_may_change_knobs_which_then_name_them(self) -> None:
+        plan = parse({"generation": "nets[ids=call-site, clock=delivered]"})
+        assert [cell.generation for cell in plan.cells] == ["nets[clock=delivered,ids=call-site]"]
+        assert parse_plan(yaml.safe_load(resolved_yaml(plan)), "again", names=NAMES).cells == plan.cells
+
+    def test_two_names_of_one_generation_are_one_cell_twice(self) -> None:
+        with pytest.raises(PlanError, match="twice"):
+            parse({"generation": ["nets", 3406]})
+
+
 class TestThePlansInConfigs:
     def test_the_main_storm_compares_the_old_pair_with_the_new_one_on_both_scenarios(self, root: Path) -> None:
         plan = load_plan(root / "configs" / "storm.yaml", names=NAMES)
