@@ -135,9 +135,10 @@ def _until_swept(storm: _Storm, handler: Handler, interrupts: _Interrupts) -> No
 
 async def _storm(storm: _Storm, handler: Handler, interrupts: _Interrupts) -> None:
     from stormctl.storm.driver import run_storm
+    from stormctl.storm.embedded import Embedded
 
     interrupts.task = asyncio.current_task()
-    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, server=storm.server)
+    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, target=Embedded(storm.server))
     async with aclosing(running) as events:
         async for event in events:
             if isinstance(event, AttemptLanded):

@@ -10,22 +10,21 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import AsyncExitStack, aclosing, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stormctl.errors import StoreFailure
 from stormctl.storm.attempt import Cell
-from stormctl.storm.crew import Crew
 from stormctl.storm.describe import calibration
+from stormctl.storm.embedded import Embedded
 from stormctl.storm.events import AttemptLanded, AttemptStarted, StormEvent, StormFinished, StormNoted, StormStarted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
-from stormctl.storm.registered import registered
 from stormctl.storm.resume import Earlier
-from stormctl.storm.run import AttemptRun, Lab, cancel_run
-from stormctl.storm.stores import Stores
-from stormctl.worlds.open import ServerHandle
+from stormctl.storm.run import AttemptRun, Lab
+from stormctl.storm.subject import Stage, Target
 
 NEVER_STARTED = Earlier()
 
@@ -50,14 +49,14 @@ def turns(plan: Plan, earlier: Earlier = NEVER_STARTED) -> deque[Turn]:
 
 
 async def run_storm(
-    plan: Plan, folder: StormFolder, *, earlier: Earlier = NEVER_STARTED, server: ServerHandle | None = None
+    plan: Plan, folder: StormFolder, *, earlier: Earlier = NEVER_STARTED, target: Target | None = None
 ) -> AsyncGenerator[StormEvent, None]:
     """Run every attempt of the plan that has not landed ``earlier`` and yield what happens.
 
-    ``server`` is the database for worlds that need one. No attempt is started after the launch budget; those in flight
-    always land. StoreFailure when a store fails, or the workers do again and again; StoreBusy or StoreForeign when a
-    store cannot be had, or another driver has the folder: what landed before is kept. Whoever stops early closes the
-    generator (``contextlib.aclosing``), which ends the workers.
+    ``target`` is what runs them; none stands for our own runtime without a database. No attempt is started after the
+    launch budget; those in flight always land. StoreFailure when a store fails, or the workers do again and again;
+    StoreBusy or StoreForeign when a store cannot be had, or another driver has the folder: what landed before is kept.
+    Whoever stops early closes the generator (``contextlib.aclosing``), which ends the workers.
     """
     began = time.monotonic()
     yield StormStarted(
@@ -68,7 +67,7 @@ async def run_storm(
         tuple(calibration(plan)),
         len(earlier.landed),
     )
-    storm = _Storm(plan, folder, earlier, server)
+    storm = _Storm(plan, folder, earlier, target if target is not None else Embedded())
     with folder.owned() as note:
         if note is not None:
             yield StormNoted(note)
@@ -88,11 +87,11 @@ async def run_storm(
 class _Storm:
     """The state of a storm in progress."""
 
-    def __init__(self, plan: Plan, folder: StormFolder, earlier: Earlier, server: ServerHandle | None) -> None:
+    def __init__(self, plan: Plan, folder: StormFolder, earlier: Earlier, target: Target) -> None:
         self._plan = plan
         self._folder = folder
         self._earlier = earlier
-        self._stores = Stores(plan, folder.id, folder, None if server is None else server.dsn)
+        self._target = target
         self.waiting = turns(plan, earlier)
         self.landed = len(earlier.landed)
         self._events: asyncio.Queue[StormEvent | BaseException | None] = asyncio.Queue(maxsize=1000)
@@ -100,25 +99,17 @@ class _Storm:
     async def run(self) -> AsyncGenerator[StormEvent, None]:
         """Yield the events of all attempts as they come."""
         plan = self._plan
-        async with AsyncExitStack() as stack:
-            known = await stack.enter_async_context(registered(plan, self._folder.id, self._stores.dsn))
-            crew = Crew(self._stores, self._folder, self._events.put)
-            worlds = await stack.enter_async_context(crew.stores())
-            for cell, world in worlds.items():
-                for note in getattr(world, "notes", ()):
-                    yield StormNoted(f"{cell.label}: {note}")
-            for lost in self._earlier.lost:
-                if lost.cell in worlds:
-                    await cancel_run(worlds[lost.cell], lost.run_id, "its driver died")
-            await stack.enter_async_context(crew)
-            labs = {cell: Lab(plan, cell, worlds[cell], self._folder, known) for cell in plan.cells}
+        async with self._target.stage(plan, self._folder, self._events.put, self._earlier.lost) as stage:
+            for note in stage.notes:
+                yield StormNoted(note)
+            labs = {cell: Lab(plan, cell, self._folder) for cell in plan.cells}
             deadline = time.monotonic() + plan.budget_ms / 1000
             tasks = [
-                asyncio.create_task(self._launch(labs, deadline))
+                asyncio.create_task(self._launch(stage, labs, deadline))
                 for _ in range(min(plan.concurrency, len(self.waiting)))
             ]
             left = len(tasks)
-            tasks += [asyncio.create_task(self._watch(one)) for one in crew.watches()]
+            tasks += [asyncio.create_task(self._watch(one)) for one in stage.watches()]
             try:
                 while left:
                     event = await self._events.get()
@@ -140,15 +131,14 @@ class _Storm:
             {"schema": "stormctl.storm/1", "reason": reason, "landed": self.landed, "planned": self._plan.total},
         )
 
-    async def _launch(self, labs: dict[Cell, Lab], deadline: float) -> None:
+    async def _launch(self, stage: Stage, labs: dict[Cell, Lab], deadline: float) -> None:
         """Make one attempt after another while there are any and the budget lasts."""
         try:
             while self.waiting and time.monotonic() < deadline:
                 turn = self.waiting.popleft()
-                attempt = AttemptRun(labs[turn.cell], turn.number, self._earlier.note(turn.cell, turn.number))
-                self._folder.announce(turn.cell, turn.number, attempt.run_id)
-                await self._events.put(AttemptStarted(turn.cell, turn.number, attempt.run_id))
-                landed = await attempt.run()
+                subject = stage.subject(turn.cell, turn.number)
+                attempt = AttemptRun(labs[turn.cell], subject, turn.number, self._earlier.note(turn.cell, turn.number))
+                landed = await attempt.run(partial(self._announce, turn))
                 self._folder.record(landed)
                 self.landed += 1
                 await self._events.put(AttemptLanded(landed))
@@ -156,6 +146,10 @@ class _Storm:
             await self._events.put(bad)
             return
         await self._events.put(None)
+
+    async def _announce(self, turn: Turn, run_id: str) -> None:
+        self._folder.announce(turn.cell, turn.number, run_id)
+        await self._events.put(AttemptStarted(turn.cell, turn.number, run_id))
 
     async def _watch(self, watching: Coroutine[Any, Any, None]) -> None:
         try:

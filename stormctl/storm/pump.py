@@ -1,4 +1,4 @@
-"""The pressure pump: a scenario's driver, interpreted with a real world and real time.
+"""The pressure pump: a scenario's driver, interpreted with a run under test and real time.
 
 The driver's inputs are scaled already; the pump only carries out its acts. It ends when its run does, and an attempt
 whose pump died early says so (``hook_missing``): without pressure a clean run proves nothing.
@@ -11,19 +11,17 @@ import random
 from collections.abc import Callable, Generator
 from typing import Any
 
-from stormctl.history import kinds
 from stormctl.storm.interpreter import together
+from stormctl.storm.subject import Subject
 from stormctl.workloads import base as acts
-from stormctl.worlds.base import NO_PAYLOAD, Appended, AppendRequest, Message, World
 from stormctl.worlds.mint import now_ms
 
 
 class Pump:
     """Drives one run. ``ended`` is set by whoever watches the run's status."""
 
-    def __init__(self, world: World, run_id: str, seed: int, poll_ms: float, clock: Callable[[], int] = now_ms) -> None:
-        self._world = world
-        self._run_id = run_id
+    def __init__(self, subject: Subject, seed: int, poll_ms: float, clock: Callable[[], int] = now_ms) -> None:
+        self._subject = subject
         self._random = random.Random(seed)
         self._poll = poll_ms / 1000
         self._clock = clock
@@ -50,11 +48,11 @@ class Pump:
             case acts.RunEnded():
                 return self.ended.is_set()
             case acts.WaitForHook(token, timeout_ms):
-                return await self._until(timeout_ms, lambda: self._hook(token))
+                return await self._until(timeout_ms, lambda: self._subject.hook(token))
             case acts.LastWait(timeout_ms):
-                return await self._until(timeout_ms, self._last_wait)
+                return await self._until(timeout_ms, self._subject.last_wait)
             case acts.Resume(token, payload):
-                return await self._resume(token, payload)
+                return await self._subject.resume(token, payload)
             case acts.Together(drivers):
                 await together([self.run(driver) for driver in drivers])
             case acts.SetAttributes():
@@ -81,37 +79,3 @@ class Pump:
             if self.ended.is_set() or asyncio.get_running_loop().time() >= deadline:
                 return None
             await self._sleep(self._poll)
-
-    async def _hook(self, token: str) -> str | None:
-        row = await self._world.hook(token)
-        return row.correlation_id if row is not None and row.run_id == self._run_id else None
-
-    async def _last_wait(self) -> int | None:
-        page = await self._world.load(self._run_id)
-        done = {event.correlation_id for event in page.events if event.type == kinds.WAIT_COMPLETED}
-        pending = [
-            event.resume_at
-            for event in page.events
-            if event.type == kinds.WAIT_CREATED and event.correlation_id not in done and event.resume_at is not None
-        ]
-        return max(pending, default=None)
-
-    async def _resume(self, token: str, payload: Any) -> bool:
-        """Append the receipt and wake the run: what a resume call of the upstream API does."""
-        row = await self._world.hook(token)
-        if row is None:
-            return False
-        reply = await self._world.append(
-            AppendRequest(
-                run_id=row.run_id,
-                type=kinds.HOOK_RECEIVED,
-                writer="driver",
-                correlation_id=row.correlation_id,
-                token=token,
-                payload=payload if payload is not None else NO_PAYLOAD,
-            )
-        )
-        if not isinstance(reply, Appended):
-            return False
-        await self._world.queue.send(Message(row.run_id))
-        return True

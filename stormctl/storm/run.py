@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 import zlib
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from stormctl.errors import StoreFailure
-from stormctl.history import LOG_READ_AT, AuditRecord, Capture, EventLog, Evidence, ReadRecord, RunRow, kinds
+from stormctl.history import Capture, EventLog, RunRow
 from stormctl.readers import write_capture
-from stormctl.readers.evidence import missing_from
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.classify import Judgement, flags, judge, judge_stuck, pressure_row, why_vacuous
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan
 from stormctl.storm.pump import Pump
-from stormctl.storm.registered import Registered
+from stormctl.storm.subject import Subject
 from stormctl.workloads.base import Pressure, scaled
 from stormctl.workloads.registry import workload
-from stormctl.worlds import AppendRequest, Message, Refused, World
 from stormctl.worlds.mint import now_ms
+
+#: told a run's id
+Announce = Callable[[str], Awaitable[None]]
 
 STATUS_POLL_MS = 1_000.0
 HOOK_POLL_MS = 250.0
@@ -41,13 +40,9 @@ LAST_EVENT_SECONDS = 5.0
 class Lab:
     """What all attempts of one cell share."""
 
-    def __init__(
-        self, plan: Plan, cell: Cell, world: World, folder: StormFolder, registered: Registered | None = None
-    ) -> None:
-        self.registered = registered if registered is not None else Registered(None, folder.id)
+    def __init__(self, plan: Plan, cell: Cell, folder: StormFolder) -> None:
         self.plan = plan
         self.cell = cell
-        self.world = world
         self.folder = folder
         self.code = workload(cell.scenario)
         self.input = scaled(self.code.parse_input(plan.inputs[cell.scenario]), plan.time_scale)
@@ -63,32 +58,29 @@ class Lab:
 
 
 class AttemptRun:
-    """One attempt in progress. ``run_id`` is known before the run exists, so that it can be announced."""
+    """One attempt in progress. It is announced by its run's id, which some targets choose as they create the run."""
 
-    def __init__(self, lab: Lab, number: int, note: str | None = None) -> None:
-        from ulid import ULID
-
+    def __init__(self, lab: Lab, subject: Subject, number: int, note: str | None = None) -> None:
         self._lab = lab
+        self._subject = subject
         self._number = number
         self._note = note
-        self.run_id = f"wrun_{ULID()}"
         token = f"storm-{lab.cell.scenario}-{now_ms()}-{number}-{secrets.token_hex(3)}"
         self._input = lab.code.at_start(replace(lab.input, token=token), now_ms())
         self._pressure = Pressure()
         self._vacuous: str | None = None
-        self._work: Counter[str] = Counter()
-        self._reads: tuple[ReadRecord, ...] = ()
-        self._log_read_at = 0
+        self._work: Mapping[str, int] = {}
         self._began = asyncio.get_running_loop().time()
         self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
 
-    async def run(self) -> Attempt:
-        """Make the attempt. A fault of the harness is an ``infra`` outcome; a failing store is raised.
+    async def run(self, announce: Announce) -> Attempt:
+        """Make the attempt, and tell its run's id as soon as there is one: before the run is created, if it can be.
 
-        A run that is left before its end, for whatever reason, is cancelled: it would starve the next ones.
+        A fault of the harness is an ``infra`` outcome; a failing store is raised. A run that is left before its end,
+        for whatever reason, is cancelled: it would starve the next ones.
         """
         try:
-            await self._create()
+            await self.begin(announce)
             row, duration = await self._watch()
             return await self._land(row, duration)
         except StoreFailure:
@@ -102,36 +94,30 @@ class AttemptRun:
             await self._cancel("interrupted")
             raise
 
+    async def begin(self, announce: Announce) -> None:
+        """Announce the run and create it, or the other way round."""
+        early = self._subject.run_id
+        if early is not None:
+            await announce(early)
+        await self._subject.begin(self._input)
+        if early is None and self._subject.run_id is not None:
+            await announce(self._subject.run_id)
+
     async def _cancel(self, reason: str) -> None:
         """Cancel the run as far as the store lets us."""
         with suppress(Exception):
-            await asyncio.wait_for(cancel_run(self._lab.world, self.run_id, reason), CANCEL_SECONDS)
-
-    async def _create(self) -> None:
-        world = self._lab.world
-        reply = await world.append(
-            AppendRequest(
-                run_id=self.run_id,
-                type=kinds.RUN_CREATED,
-                writer="driver",
-                payload=asdict(self._input),
-                data={"workflowName": self._lab.code.name, "deploymentId": "stormctl"},
-            )
-        )
-        if isinstance(reply, Refused):
-            raise RuntimeError(f"the store refused the run: {reply.reason}")
-        await world.queue.send(Message(self.run_id))
+            await asyncio.wait_for(self._subject.cancel(reason), CANCEL_SECONDS)
 
     async def _watch(self) -> tuple[RunRow | None, float]:
         """Press until the run ends or its cap is over. The row is None when it has not ended."""
         lab = self._lab
-        pump = Pump(lab.world, self.run_id, lab.seed(self._number), lab.poll(HOOK_POLL_MS))
+        pump = Pump(self._subject, lab.seed(self._number), lab.poll(HOOK_POLL_MS))
         pumping = asyncio.create_task(pump.run(lab.code.driver(self._input, self._pressure)))
         ended: RunRow | None = None
         try:
             deadline = self._began + lab.cap_ms / 1000
             while asyncio.get_running_loop().time() < deadline:
-                row = await lab.world.run(self.run_id)
+                row = await self._subject.row()
                 if row is not None and row.status in ("completed", "failed", "cancelled"):
                     ended = row
                     break
@@ -155,15 +141,15 @@ class AttemptRun:
         if row is None:
             outcome, progress = judge_stuck(log, now_ms(), lab.cap_ms)
             judgement = Judgement(outcome, message=f"still running after {lab.cap_ms:g} ms")
-            await cancel_run(lab.world, self.run_id, "cap")
+            await self._subject.cancel("cap")
         else:
             judgement = judge(row, lab.code, self._input)
         for what, count in lab.code.in_log(self._input, log).items():
             self._pressure.count(what, count)
         self._vacuous = why_vacuous(row, judgement, lab.code, self._input, log, self._pressure)
-        audit = await lab.world.audit_of(self.run_id)
-        await self._count_work()
-        await asyncio.to_thread(self._keep, log, row, judgement.outcome, audit)
+        remains = await self._subject.remains(log, ended=row is not None, live=judgement.outcome.stuck)
+        self._work = remains.work
+        await asyncio.to_thread(self._keep, remains.capture, row, judgement.outcome)
         return self._attempt(judgement, duration, len(log), progress)
 
     async def _log(self, *, to_its_end: bool) -> EventLog:
@@ -171,30 +157,20 @@ class AttemptRun:
         wait for that event, but not for ever, for its writer may have died in between."""
         deadline = asyncio.get_running_loop().time() + LAST_EVENT_SECONDS
         while True:
-            self._log_read_at = time.monotonic_ns()
-            log = EventLog((await self._lab.world.load(self.run_id)).events, self.run_id)
+            log = await self._subject.log()
             if log.ended or not to_its_end or asyncio.get_running_loop().time() > deadline:
                 return log
             await asyncio.sleep(SHORTEST_POLL_MS / 1000)
 
-    def _keep(self, log: EventLog, row: RunRow | None, outcome: Outcome, audit: tuple[AuditRecord, ...]) -> None:
+    def _keep(self, capture: Capture, row: RunRow | None, outcome: Outcome) -> None:
         lab = self._lab
         kept = row or RunRow(status="running")
-        evidence = Evidence(
-            origin=f"storm {lab.cell.label}",
-            missing=missing_from(log.events, has_rows=False, has_audit=bool(audit), has_result=row is not None),
-            live=outcome.stuck,
-        )
-        capture = Capture(
-            source=f"logs/{self.run_id}.ndjson",
-            log=log,
-            evidence=evidence,
+        whole = replace(
+            capture,
             run=replace(kept, workload=lab.code.name, input=asdict(self._input)),
-            audit=audit,
-            reads=self._reads,
-            data={"outcome": str(outcome), LOG_READ_AT: self._log_read_at, **asdict(lab.cell)},
+            data={"outcome": str(outcome), **capture.data, **asdict(lab.cell)},
         )
-        write_capture(capture, lab.folder.path)
+        write_capture(whole, lab.folder.path)
 
     def _attempt(
         self, judgement: Judgement, duration: float, events: int = 0, progress: dict[str, Any] | None = None
@@ -203,7 +179,7 @@ class AttemptRun:
         return Attempt(
             cell=lab.cell,
             number=self._number,
-            run_id=self.run_id,
+            run_id=self._subject.run_id,
             outcome=judgement.outcome,
             status={Outcome.COMPLETED: "completed"}.get(judgement.outcome),
             error_code=judgement.code,
@@ -218,38 +194,8 @@ class AttemptRun:
             note=self._note,
         )
 
-    async def _count_work(self) -> None:
-        """What the workers did for this run, summed over their journals: those on other hosts wrote theirs into the
-        database."""
-        rows = await asyncio.to_thread(lambda: list(self._lab.folder.work_rows(self.run_id)))
-        self._work.clear()
-        for row in (*rows, *await self._lab.registered.work_rows(self.run_id)):
-            self._work.update(work_of(row))
-        # those of other hosts have other clocks
-        self._reads = tuple(ReadRecord(**read) for row in rows for read in row.get("reads", ()))
-
     def _elapsed(self) -> float:
         return (asyncio.get_running_loop().time() - self._began) * 1000
-
-
-def work_of(row: Mapping[str, Any]) -> dict[str, int]:
-    """The counts of one row of a worker's journal. What the runtime only counts once per delivery or pass is there
-    already; its other notes are counted by their own names."""
-    notes: Mapping[str, int] = row.get("notes", {})
-    counts = {key: row.get(key, 0) for key in ("deliveries", "passes", "restarts")}
-    counts["divergences"] = notes.get("divergence", 0)
-    return counts | {name: count for name, count in notes.items() if name not in _COUNTED}
-
-
-#: notes that the columns of a row tell already
-_COUNTED = frozenset({"pass", "restart", "divergence"})
-
-
-async def cancel_run(world: World, run_id: str, reason: str) -> None:
-    """Cancel a run that nobody waits for any more. One that has ended, or never began, stays as it is."""
-    await world.append(
-        AppendRequest(run_id=run_id, type=kinds.RUN_CANCELLED, writer="driver", data={"cancelReason": reason})
-    )
 
 
 async def _settle(task: asyncio.Task[None]) -> None:

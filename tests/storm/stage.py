@@ -11,6 +11,7 @@ from typing import Any
 from stormctl.engine.generations import generation
 from stormctl.history import AuditRecord, EventLog, RunRow, kinds
 from stormctl.runtime.rules import Rules
+from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.perturb import jitter
 from stormctl.storm.pump import Pump
 from stormctl.storm.worker import CellWorker, serve
@@ -108,7 +109,7 @@ def storm(
             AppendRequest(RUN, kinds.RUN_CREATED, "driver", payload=asdict(input), data={"workflowName": code.name})
         )
         await world.queue.send(Message(RUN))
-        pump = Pump(world, RUN, seed, 250, clock)
+        pump = Pump(EmbeddedRun(world, RUN), seed, 250, clock)
         pumping = asyncio.create_task(pump.run(code.driver(input, seen.pressure)))
         began = asyncio.get_running_loop().time()
         while asyncio.get_running_loop().time() - began < cap_s:

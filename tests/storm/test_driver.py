@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from stormctl.storm import driver, in_process
 from stormctl.storm.attempt import Attempt
 from stormctl.storm.describe import calibration
 from stormctl.storm.driver import run_storm, turns
+from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.events import AttemptLanded, AttemptStarted, StormFinished, StormStarted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.pump import Pump
-from stormctl.storm.run import AttemptRun, Lab
+from stormctl.storm.run import Announce, AttemptRun, Lab
 from stormctl.workloads.registry import WORKLOADS
 from stormctl.worlds import Page, condition_named
 from stormctl.worlds.local import LocalWorld
@@ -45,10 +47,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
     class Quick(AttemptRun):
-        async def run(self) -> Attempt:
+        async def run(self, announce: Announce) -> Attempt:
+            await announce(str(self._subject.run_id))
             made.append(self._lab.cell.label)
             await asyncio.sleep(0)
-            return attempt(self._number, cell=self._lab.cell, run_id=self.run_id)
+            return attempt(self._number, cell=self._lab.cell, run_id=self._subject.run_id)
 
     monkeypatch.setattr(driver, "AttemptRun", Quick)
     return made
@@ -114,12 +117,12 @@ class TestTurns:
         running, most = set(), []
 
         class Counted(AttemptRun):
-            async def run(self) -> Attempt:
-                running.add(self.run_id)
+            async def run(self, announce: Announce) -> Attempt:
+                running.add(self._subject.run_id)
                 most.append(len(running))
                 await asyncio.sleep(0.002)
-                running.discard(self.run_id)
-                return attempt(self._number, run_id=self.run_id)
+                running.discard(self._subject.run_id)
+                return attempt(self._number, run_id=self._subject.run_id)
 
         monkeypatch.setattr(driver, "AttemptRun", Counted)
         assert len(landed(storm(plan(attempts=9, concurrency=3), folder))) == 9
@@ -192,7 +195,7 @@ class TestAnAttempt:
     def test_has_the_same_driver_seed_in_every_storm_of_the_same_plan(self, folder: StormFolder) -> None:
         async def seeds(wanted: Any) -> list[int]:
             cell = wanted.cells[0]
-            lab = Lab(wanted, cell, MemoryWorld(condition_named(cell.condition)), folder)
+            lab = Lab(wanted, cell, folder)
             return [lab.seed(number) for number in range(1, 5)]
 
         first, again, other = (asyncio.run(seeds(plan(seed=seed))) for seed in (3, 3, 4))
@@ -204,14 +207,15 @@ class TestAnAttempt:
 class TestAStoreThatFails:
     def test_ends_the_storm_and_what_landed_stays(self, folder: StormFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         """The third run cannot be created: the disk is full."""
-        created = AttemptRun._create
+        created = EmbeddedRun.begin
+        numbers = count(1)
 
-        async def refused(self: AttemptRun) -> None:
-            if self._number == 3:
+        async def refused(self: EmbeddedRun, input: Any) -> None:
+            if next(numbers) == 3:
                 raise StoreFailure("the store failed: No space left on device", remedy="Free space.")
-            await created(self)
+            await created(self, input)
 
-        monkeypatch.setattr(AttemptRun, "_create", refused)
+        monkeypatch.setattr(EmbeddedRun, "begin", refused)
         seen: list[Any] = []
         with pytest.raises(StoreFailure, match="No space left"):
             asyncio.run(collect(plan(attempts=5, concurrency=1), folder, seen))

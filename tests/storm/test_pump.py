@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormctl.errors import StoreFailure
+from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.pump import Pump
 from stormctl.workloads import base as acts
 from stormctl.worlds import condition_named
@@ -31,7 +32,7 @@ class Stage:
 
     def __init__(self, clock: Callable[[], int], world: MemoryWorld, seed: int = 1) -> None:
         self.world = world
-        self.pump = Pump(world, RUN, seed, 250, clock)
+        self.pump = Pump(EmbeddedRun(world, RUN), seed, 250, clock)
 
     async def happen(self, after: float, *requests: Any) -> None:
         """Append, some seconds from now."""

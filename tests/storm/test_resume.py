@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ulid import ULID
 
 from stormctl.errors import PlanError, StoreBusy, UnreadableInput, UsageError
 from stormctl.storm.driver import run_storm, turns
@@ -78,15 +79,19 @@ class TestAResumedStorm:
 
         async def driver_dies() -> str:
             """Its run is created and announced, and then nothing is tidied up."""
+            from stormctl.storm.embedded import EmbeddedRun
             from stormctl.storm.run import AttemptRun, Lab
             from stormctl.worlds import open_world
 
             world = open_world("local", folder.store(wanted.cells[0]), "seq-final", role="driver", worker="driver")
-            run = AttemptRun(Lab(wanted, wanted.cells[0], world, folder), 1)
-            folder.announce(wanted.cells[0], 1, run.run_id)
-            await run._create()
+            subject = EmbeddedRun(world, f"wrun_{ULID()}", wanted.cells[0].scenario)
+
+            async def announce(run_id: str) -> None:
+                folder.announce(wanted.cells[0], 1, run_id)
+
+            await AttemptRun(Lab(wanted, wanted.cells[0], folder), subject, 1).begin(announce)
             await world.close()
-            return run.run_id
+            return subject.run_id
 
         lost = asyncio.run(driver_dies())
         found = resumable(folder.path)

@@ -16,6 +16,7 @@ from stormctl.runtime import ops
 from stormctl.runtime.rules import Rules
 from stormctl.storm import worker as storm_worker
 from stormctl.storm.interpreter import Interpreter
+from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.pump import Pump
 from stormctl.storm.worker import CellWorker, serve
 from stormctl.workloads.base import Pressure
@@ -76,7 +77,7 @@ def mortal_storm(
             AppendRequest(RUN, kinds.RUN_CREATED, "driver", payload=asdict(input), data={"workflowName": code.name})
         )
         await world.queue.send(Message(RUN))
-        pump = Pump(world, RUN, 0, 250, clock)
+        pump = Pump(EmbeddedRun(world, RUN), 0, 250, clock)
         pumping = asyncio.create_task(pump.run(code.driver(input, seen.pressure)))
         while asyncio.get_running_loop().time() < cap_s:
             seen.row = await world.run(RUN)
