@@ -1,4 +1,4 @@
-"""How long one replay of a 650-event prefix takes, and the sweep over every prefix of the log.
+"""How long one replay of a 650-event prefix takes.
 
     python benchmarks/replay.py
 
@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "data" / "wrun-41KZYJ92TP-storm-log.json"
 PREFIX = 650
 GOALS_MS = {"nets": 10.0, "dispenser": 5.0}
-SWEEP_GOAL_S = 4.0
 
 
 def main() -> None:
@@ -38,13 +37,6 @@ def main() -> None:
         engine = engine_for(name, code, input)
         one = cpu(lambda engine=engine: list(engine.passes(log, [PREFIX])), 20)
         show(f"{name}: {PREFIX} events", one, "ms", goal=goal, peer=reference)
-    lengths = range(1, len(log) + 1)
-    reference = cpu(lambda: [asyncio.run(replay_on_asyncio(code.body, input, log[:length])) for length in lengths], 1)
-    show(f"reference: every prefix of {len(log)}", reference, "s")
-    for name in GOALS_MS:
-        engine = engine_for(name, code, input)
-        every = cpu(lambda engine=engine: [one.outcome for one in engine.passes(log, lengths)], 2)
-        show(f"{name}: every prefix of {len(log)}", every, "s", goal=SWEEP_GOAL_S, peer=reference)
 
 
 def a_log() -> tuple[Any, dict[str, Any], str]:

@@ -15,6 +15,8 @@ import typer
 from stormctl import __version__
 from stormctl.cli.clean import clean
 from stormctl.cli.conditions import conditions
+from stormctl.cli.engines import engines
+from stormctl.cli.explain import explain
 from stormctl.cli.run import run
 from stormctl.cli.sweep import sweep
 from stormctl.cli.worker import worker
@@ -34,7 +36,9 @@ app = typer.Typer(
 # One line per command.
 app.command("run")(run)
 app.command("conditions")(conditions)
+app.command("engines")(engines)
 app.command("sweep")(sweep)
+app.command("explain")(explain)
 app.command("worker")(worker)
 app.command("clean")(clean)
 app.add_typer(world, name="world")

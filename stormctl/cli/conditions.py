@@ -26,9 +26,9 @@ def conditions(
     world: Annotated[WorldName, typer.Option("--world", help="The world that follows them.")] = WorldName.LOCAL,
     format: OutputFormat = Format.TABLE,
 ) -> None:
-    """List the storage conditions that a plan may name: what each closes and what it leaves open.
+    r"""List the storage conditions that a plan may name: what each closes and what it leaves open.
 
-    A name may change knobs: seq-final[stale_ms=2000].
+    A name may change knobs: seq-final\[stale_ms=2000].
 
     Example:  stormctl conditions seq-final --world postgres
     """

@@ -10,10 +10,17 @@ ALL = "all"
 
 
 def workload_name(name: str | None) -> str | None:
-    """The name, if a workload has it; None stays None."""
-    from stormctl.workloads.registry import WORKLOADS
+    """The name, if a workload has it, or ``path.py:name`` with its path made absolute; None stays None.
 
-    return None if name is None else _known("workload", name, WORKLOADS)
+    A user's file is executed here, so that what is wrong with it is said before any log is read.
+    """
+    from stormctl.workloads.registry import WORKLOADS
+    from stormctl.workloads.user import absolute, load_workload, names_a_file
+
+    if name is None or not names_a_file(name):
+        return None if name is None else _known("workload", name, WORKLOADS)
+    load_workload(name)
+    return absolute(name)
 
 
 def engine_names(names: Iterable[str] | None) -> tuple[str, ...]:

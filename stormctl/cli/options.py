@@ -22,11 +22,20 @@ Captures = Annotated[
 ]
 WorkloadName = Annotated[
     str | None,
-    typer.Option("--workload", metavar="NAME", help="Workload that wrote the logs. Default: the one a log names."),
+    typer.Option(
+        "--workload",
+        metavar="NAME|FILE:NAME",
+        help="Workload that wrote the logs, or your own, which is executed. Default: the one a log names.",
+    ),
 ]
 EngineNames = Annotated[
     list[str] | None,
-    typer.Option("--engine", metavar="NAME", help="Replay every prefix with this engine. Give it again for more."),
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Replay every prefix with this engine: a name of `stormctl engines`, a pull request such as #3554, or "
+        "all. Give it again for more.",
+    ),
 ]
 ProfileName = Annotated[
     str,
@@ -35,6 +44,22 @@ ProfileName = Annotated[
 Prefixes = Annotated[
     str,
     typer.Option("--prefixes", metavar="all|A:B", help="Prefixes to replay, by the position of their last event."),
+]
+Perturb = Annotated[
+    int,
+    typer.Option(
+        "--perturb",
+        metavar="N",
+        min=0,
+        max=10_000,
+        help="Replay prefixes in N other ways too (cost of reading, cache, timers), and tell what differs.",
+        show_default=False,
+    ),
+]
+PerturbSeed = Annotated[int, typer.Option("--perturb-seed", metavar="S", min=0, help="Which N ways are drawn.")]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE", help="Draw what each rank is bound to, as FILE.png or FILE.svg."),
 ]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How to print the report.")]
 ReportOnly = Annotated[

@@ -52,3 +52,10 @@ def show(swept: Swept, format: Format) -> None:
     from stormctl.report.sweep_table import sweep_text
 
     emit(sweep_text(swept.logs, swept.unreadable, width=width(), color=sys.stdout.isatty()))
+
+
+def say_pictures(written: Sequence[Path], format: Format) -> None:
+    """Name the pictures that were drawn, below a report that people read."""
+    if format is Format.TABLE:
+        lines = [f"picture  {path}" for path in written] or ["picture  nothing was replayed"]
+        emit("\n".join(["", *lines]))

@@ -117,6 +117,8 @@ class Context:
         self.run_id = run_id
         self.identity: Identity = IDENTITIES[generation.ids](bodies, run_id)
         self.clock = started_at
+        #: whether the workflow asked for the time
+        self.clock_read = False
         self.perturbation = perturbation
         #: how many payloads are being read (upstream's pendingDeliveries)
         self.reading = 0

@@ -42,8 +42,8 @@ class Create(StrEnum):
 class Draw:
     """One id of the run's sequence and what the workflow asked for with it.
 
-    ``rank`` is the ordinal of the draw. ``arguments`` is what the call was given (step arguments, the wait's duration in
-    ms, the hook's token).
+    ``rank`` is the ordinal of the draw. ``arguments`` is what the call was given (step arguments, the wait's duration
+    in ms, the hook's token).
     """
 
     rank: int
@@ -208,11 +208,4 @@ class Engine(Protocol):
 
     def open(self, log: EventLog) -> Session:
         """A retained session that has already read ``log``."""
-        ...
-
-    def binds_nothing_new(self, before: Pass, event: Event) -> bool:
-        """Whether the pass over one more event, ``event``, must have the outcome and the draws of ``before``.
-
-        It spares a replay, and may always be False.
-        """
         ...

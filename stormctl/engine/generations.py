@@ -176,7 +176,6 @@ NEWEST = REGISTERED
 
 #: pull requests that changed one answer rather than made a generation, and the name that they stand for
 _BY_KNOB = {
-    2185: "opposite",
     3554: "dispenser",
     4213: f"rearm[clock={Clock.DELIVERED}]",
     3301: f"dispenser[ids={Ids.PER_KIND}]",
@@ -210,7 +209,7 @@ def _named(name: str) -> Generation:
         if wanted in _BY_KNOB:
             return generation(_BY_KNOB[wanted])
         for one in GENERATIONS.values():
-            if one.upstream and one.upstream[-1] == wanted:
+            if wanted in one.upstream:
                 return one
         raise UsageError(
             f"no generation was made by pull request {wanted}",
@@ -220,7 +219,7 @@ def _named(name: str) -> Generation:
 
 
 def _numbers() -> set[int]:
-    return {one.upstream[-1] for one in GENERATIONS.values() if one.upstream} | set(_BY_KNOB)
+    return {number for one in GENERATIONS.values() for number in one.upstream} | set(_BY_KNOB)
 
 
 def _changed(made: Generation, name: str, changes: str) -> Generation:

@@ -102,6 +102,11 @@ class Step:
             self.result.settle(REJECTED, StepFailed(str(value or "step failed")))
 
 
+def resume_at(clock: int, ms: float) -> int:
+    """When a sleep of ``ms`` that is asked for at ``clock`` is to end, in epoch ms."""
+    return round(clock + ms)
+
+
 class Wait:
     """One durable sleep of ``ms`` milliseconds."""
 
@@ -110,7 +115,7 @@ class Wait:
     def __init__(self, context: Context, ms: float) -> None:
         self._context = context
         self.item = context.draw(WAIT, None, ms)
-        self.item.resume_at = round(context.clock + ms)
+        self.item.resume_at = resume_at(context.clock, ms)
         self.result = Promise(context.loop)
         self.suspends = True
         context.subscribe(self)

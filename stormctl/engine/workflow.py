@@ -75,6 +75,7 @@ class Workflow:
 
     def now(self) -> int:
         """The run's clock in epoch milliseconds: the time of the latest event consumed, the same in every replay."""
+        self._context.clock_read = True
         return self._context.clock
 
     def _promise(self, awaited: Awaited) -> Promise:

@@ -8,6 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from stormctl.errors import UsageError
 from stormctl.storm.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -101,3 +102,22 @@ def save(made: Figure, stem: Path) -> tuple[Path, Path]:
     made.savefig(png, metadata={"Software": None})
     made.savefig(svg, metadata={"Date": None, "Creator": None})
     return png, svg
+
+
+#: the kinds of picture that can be asked for by a file's name
+SUFFIXES = (".png", ".svg")
+
+
+@styled
+def save_as(made: Figure, path: Path) -> Path:
+    """Write one picture, of the kind that its suffix names, over whatever lies there. UsageError when it cannot be."""
+    options: dict[str, Any] = {"Software": None} if path.suffix == ".png" else {"Date": None, "Creator": None}
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path} names no kind of picture", remedy=f"End it with {' or '.join(SUFFIXES)}.")
+    try:
+        made.savefig(path, metadata=options)
+    except OSError as error:
+        raise UsageError(
+            f"the picture {path} cannot be written: {error.strerror}", remedy="Name another file."
+        ) from error
+    return path

@@ -15,7 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from stormctl.readers import Unreadable
+from stormctl.report.binding_strip import binding_strip
 from stormctl.sweeps import Finding, LogReport, Severity, SweepResult, Verdict, worst
+from stormctl.sweeps.perturbation import Perturbed
 from stormctl.sweeps.rebinding import Rebinding
 from stormctl.sweeps.run import unknown_reason
 from stormctl.sweeps.witness import clean
@@ -24,6 +26,8 @@ from stormctl.sweeps.witness import clean
 MOST_FINDINGS = 12
 MOST_POSITIONS = 6
 MOST_COLUMNS = 100
+#: further engines that flip or diverge are not drawn; --picture draws them all
+MOST_STRIPS = 3
 
 _STYLES = {Verdict.CLEAN: "green", Verdict.VIOLATED: "bold red", Verdict.UNKNOWN: "yellow"}
 _HINT = "No prefix was replayed. Name an engine with --engine to test what each prefix binds."
@@ -35,17 +39,17 @@ def sweep_text(
     """The report as text for so many columns. NO_COLOR turns colour off whatever ``color`` says."""
     sink = io.StringIO()
     console = Console(file=sink, width=min(width, MOST_COLUMNS), force_terminal=color or None, highlight=False)
-    console.print(sweep_table(logs, unreadable), crop=False)
+    console.print(sweep_table(logs, unreadable, width=console.width), crop=False)
     return "\n".join(line.rstrip() for line in sink.getvalue().splitlines())
 
 
-def sweep_table(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = ()) -> RenderableType:
-    """The report as something that rich prints."""
+def sweep_table(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = (), *, width: int = 80) -> RenderableType:
+    """The report as something that rich prints. A log that is alone shows what its ranks were bound to."""
     parts: list[RenderableType] = []
     if len(logs) + len(unreadable) != 1:
         parts += [_summary(logs, unreadable), Text()]
     for log in logs:
-        parts += [*_log(log), Text()]
+        parts += [*_log(log, width if len(logs) == 1 else 0), Text()]
     for one in unreadable:
         parts += [_head("unreadable", "bold red", one.source), _indented(Text(clean(one.text)), 2), Text()]
     if logs and not any(result.sweep == "rebinding" for log in logs for result in log.sweeps):
@@ -73,7 +77,7 @@ def _head(word: str, style: str, source: str) -> Text:
     return Text.assemble((word, style), f"  {clean(source)}", no_wrap=True, overflow="ignore")
 
 
-def _log(log: LogReport) -> Iterator[RenderableType]:
+def _log(log: LogReport, strip_width: int) -> Iterator[RenderableType]:
     yield _head(str(log.verdict), _STYLES[log.verdict], log.source)
     facts = f"run {clean(log.run_id)}, {log.events} events, profile {log.profile}"
     yield _indented(Text(facts, style="dim"), 2)
@@ -85,6 +89,10 @@ def _log(log: LogReport) -> Iterator[RenderableType]:
     yield _indented(_sweeps(log), 2)
     for replay in log.rebinding:
         yield _indented(_replay(replay), 2)
+    for found in log.perturbation:
+        yield _indented(_perturbed(found), 2)
+    if strip_width:
+        yield from _strips(log, strip_width)
     yield from _findings(log.findings)
 
 
@@ -116,6 +124,30 @@ def _replay(replay: Rebinding) -> Text:
     text.append(f", {flips or 'no'} flip{'' if flips == 1 else 's'}, ")
     text.append("no divergence" if replay.divergence is None else f"diverges at {replay.divergence.prefix}")
     return text
+
+
+def _perturbed(found: Perturbed) -> Text:
+    few = len(found.prefixes) < found.of
+    text = Text.assemble("replay  ", f"{found.engine}, perturbed: {len(found.prefixes)} ")
+    text.append(f"of {found.of} prefixes" if few else "prefixes")
+    text.append(f" x {found.ways} ways, seed {found.seed}, ")
+    count = len(found.differences) + found.more
+    return text.append(f"{count or 'no'} difference{'' if count == 1 else 's'}")
+
+
+def _strips(log: LogReport, width: int) -> Iterator[RenderableType]:
+    drawn = [
+        (f"{found.engine}, what each {found.row} is bound to", lines)
+        for found in log.maps
+        if (lines := binding_strip(found, width - 4))
+    ]
+    for head, lines in drawn[:MOST_STRIPS]:
+        yield Text()
+        yield _indented(Text(head), 2)
+        for line in lines:
+            yield _indented(line, 2)
+    if len(drawn) > MOST_STRIPS:
+        yield _indented(Text(f"and {len(drawn) - MOST_STRIPS} more engines; --picture draws them all", style="dim"), 2)
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[RenderableType]:

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from stormctl.engine.children import end_with_parent
 from stormctl.errors import StoreFailure, StormctlError
 from stormctl.runtime.delivery import Delivery, deliver
 from stormctl.runtime.rules import Rules
@@ -35,7 +36,6 @@ from stormctl.workloads.registry import workload
 from stormctl.worlds import Claimed, World
 from stormctl.worlds.mint import now_ms
 from stormctl.worlds.open import world_kind
-from stormctl.worlds.process import end_with_parent
 
 #: how many messages one worker has in hand at most; most of them sleep in a step
 MAX_IN_HAND = 128

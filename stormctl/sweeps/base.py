@@ -8,7 +8,7 @@ workload and its input.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stormctl.errors import StormctlError
@@ -39,7 +39,8 @@ class Sweep:
 
     ``needs`` are the facets without which it answers unknown. ``kinds`` are the classes of fault that it can raise, the
     words that profiles use. An ``optional`` sweep is left out of the report where its evidence is absent: its question
-    is about a kind of evidence that most captures cannot have.
+    is about a kind of evidence that most captures cannot have. One that ``applies_to`` some workloads only is left out
+    for the others.
     """
 
     name: str
@@ -49,9 +50,12 @@ class Sweep:
     check: Check | None
     scenario_check: ScenarioCheck | None = None
     optional: bool = False
+    applies_to: Callable[[Workload], bool] = field(default=lambda _workload: True)
 
-    def applies(self, capture: Capture) -> bool:
+    def applies(self, capture: Capture, scenario: Scenario | None = None) -> bool:
         """Whether the sweep has a place in this capture's report."""
+        if scenario is not None and not self.applies_to(scenario.workload):
+            return False
         return not (self.optional and lacking(capture, self.needs))
 
     def judge(
@@ -96,12 +100,16 @@ def sweep(
 
 
 def scenario_sweep(
-    name: str, *, needs: Iterable[Facet] = (), kinds: Iterable[str]
+    name: str,
+    *,
+    needs: Iterable[Facet] = (),
+    kinds: Iterable[str],
+    applies_to: Callable[[Workload], bool] = lambda _workload: True,
 ) -> Callable[[ScenarioCheck], ScenarioCheck]:
-    """Register a check that needs the workload and its input."""
+    """Register a check that needs the workload and its input, and has something to ask of some workloads or all."""
 
     def register(check: ScenarioCheck) -> ScenarioCheck:
-        SWEEPS[name] = Sweep(name, _question(check), frozenset(needs), tuple(kinds), None, check)
+        SWEEPS[name] = Sweep(name, _question(check), frozenset(needs), tuple(kinds), None, check, applies_to=applies_to)
         return check
 
     return register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from stormctl.engine.door import Engine
 from stormctl.errors import UsageError
@@ -52,17 +52,31 @@ def known_workload(name: str) -> Workload | None:
 
 def own_engine(name: str, workload: Workload, input: Any) -> Engine:
     """One of our own generations, by name."""
+    if workload.source is not None:
+        from stormctl.workloads.user_engine import user_engine
+
+        return user_engine(name, workload, input)
     from stormctl.engine.engines import engine_for
 
     return engine_for(name, workload, input)
+
+
+@runtime_checkable
+class Parallel(Protocol):
+    """An engine that can spread the passes over one log over processes."""
+
+    jobs: int
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
     """How to sweep logs.
 
-    ``workload`` is used for every log; None takes the one that each capture names. ``engines`` are names that ``open``
-    turns into engines; with none, no prefix is replayed. ``include_input_only``: see ``rebinding``.
+    ``workload`` is used for every log, and may be a user's own (``/path/to/file.py:name``, which is executed); None
+    takes the one that each capture names, and never executes a file. ``engines`` are names that ``open`` turns into
+    engines; with none, no prefix is replayed. ``include_input_only``: see ``rebinding``. Prefixes are replayed in
+    ``perturb`` further ways, drawn from ``perturb_seed``; 0 leaves that sweep out. ``maps`` keeps what each rank was
+    bound to, for a picture. ``jobs`` is how many processes an engine may use that can use several.
     """
 
     profile: str = STRICT.name
@@ -70,5 +84,9 @@ class SweepPlan:
     engines: tuple[str, ...] = ()
     prefixes: PrefixRange = PrefixRange()
     include_input_only: bool = False
+    perturb: int = 0
+    perturb_seed: int = 0
+    maps: bool = False
+    jobs: int = 1
     find: Callable[[str], Workload | None] = known_workload
     open: Callable[[str, Workload, Any], Engine] = own_engine

@@ -6,28 +6,37 @@ given one id to two calls: that is how correct stores come to hold corrupted log
 was finalizeStep for readers of up to event 611 and releaseStep from 612 on). A prefix that the workflow cannot follow
 at all is a divergence.
 
-An ordinal that is missing from one of the two tables is no flip: the shorter prefix had not drawn it yet.
+An ordinal that is missing from one of the two tables is no flip: the shorter prefix had not drawn it yet. Where ids are
+not ordinals, the same is asked of each id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter, eq
 
 from stormctl.engine.door import Divergence, Draw, Engine, Outcome, Pass
-from stormctl.history import Capture, EventLog
+from stormctl.history import Capture, EventLog, ids
+from stormctl.history.kinds import RUN_FAILED
 from stormctl.sweeps.finding import Fault, Item, Unjudged
-from stormctl.sweeps.witness import line
+from stormctl.sweeps.witness import clean, line
 
 NAME = "rebinding"
 KINDS = ("flip", "divergence")
+#: how many bodies there are: a run's sequence begins again at 0 behind the largest
+_BODIES = 1 << 130
+_binding = attrgetter("rank", "kind", "name", "id")
+#: characters of somebody's error message that a report holds
+MOST_OF_AN_ERROR = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
     """An ordinal whose meaning changed from one prefix to the next. ``was`` and ``now`` are labels, prefixes names.
 
-    ``input_changed`` tells whether the arguments of the call differ too.
+    ``input_changed`` tells whether the arguments of the call differ too. ``id`` is the id that was given twice, where
+    ids do not follow the ranks; ``rank`` is then that of the first call.
     """
 
     before: int
@@ -36,6 +45,7 @@ class Flip:
     was: str
     now: str
     input_changed: bool
+    id: str | None = None
 
     @property
     def renames(self) -> bool:
@@ -62,7 +72,9 @@ class Rebinding:
     """What one engine made of the prefixes of one log.
 
     ``prefixes`` is how many were replayed. ``clean_through`` names the longest of them before the first divergence,
-    None when the very first diverged. ``blank`` says that the engine could not tell what it drew.
+    None when the very first diverged. ``blank`` says that the engine could not tell what it drew. ``failure`` is the
+    first prefix whose replay raised where the run went on, with the error: the body is not the one that wrote the log,
+    or was not given what it read.
     """
 
     engine: str
@@ -72,6 +84,7 @@ class Rebinding:
     flips: tuple[Flip, ...]
     divergence: FirstDivergence | None
     blank: bool = False
+    failure: tuple[int, str] | None = None
 
 
 @dataclass(slots=True)
@@ -81,27 +94,39 @@ class _Tally:
     flips: list[Flip] = field(default_factory=list)
     divergence: FirstDivergence | None = None
     blank: bool = False
+    failure: tuple[int, str] | None = None
 
 
 def rebinding(
-    log: EventLog, engine: Engine, lengths: Iterable[int], *, workload: str = "", include_input_only: bool = False
+    log: EventLog,
+    engine: Engine,
+    lengths: Iterable[int],
+    *,
+    workload: str = "",
+    include_input_only: bool = False,
+    observer: Callable[[int, Pass], None] | None = None,
 ) -> Rebinding:
     """Replay each prefix length, in order, and compare the draw table of each with the one before.
 
     With ``include_input_only`` an ordinal that kept its call and changed its input counts as a flip as well. That is
-    off, because a call's input legitimately depends on results that only the longer prefix holds.
+    off, because a call's input legitimately depends on results that only the longer prefix holds. The ``observer`` is
+    shown every length with its pass, for whoever has another use for them.
     """
     tally = _Tally()
     previous: Pass | None = None
     last = 0
     for length, replay in _replays(log, engine, lengths):
         tally.prefixes += 1
+        if observer is not None:
+            observer(length, replay)
         name = log.name_of_prefix(length)
         if replay.divergence is not None and tally.divergence is None:
             tally.divergence = _first(log, name, replay.divergence)
         if tally.divergence is None and replay.outcome is not Outcome.DIVERGED:
             tally.clean_through = name
-        if previous is not None and previous is not replay:
+            if tally.failure is None and replay.outcome is Outcome.FAILED and _went_on(log, length):
+                tally.failure = (name, replay.error or "it failed")
+        if previous is not None:
             found = flips(previous, replay, (last, name), include_input_only=include_input_only)
             if found is None:
                 tally.blank = True
@@ -116,21 +141,24 @@ def rebinding(
         flips=tuple(tally.flips),
         divergence=tally.divergence,
         blank=tally.blank,
+        failure=tally.failure,
     )
 
 
-def _replays(log: EventLog, engine: Engine, lengths: Iterable[int]) -> Iterator[tuple[int, Pass]]:
-    """Each length with its pass: the one before again where the engine knows that the added event binds nothing.
+def _went_on(log: EventLog, length: int) -> bool:
+    """Whether the run is known not to have failed at the end of a prefix: its log goes on, and not to a failure."""
+    return length < len(log) and not any(event.type == RUN_FAILED for event in log)
 
-    About half of a storm's events are of that kind. A test holds the result equal to replaying every prefix.
-    """
-    before: Pass | None = None
-    reached = 0
-    for length in lengths:
-        if before is None or length != reached + 1 or not engine.binds_nothing_new(before, log[length - 1]):
-            before = next(iter(engine.passes(log, (length,))))
-        reached = length
-        yield length, before
+
+def _replays(log: EventLog, engine: Engine, lengths: Iterable[int]) -> Iterator[tuple[int, Pass]]:
+    """Each length with its pass. Whatever the engine has running for them ends with the iteration."""
+    asked = list(lengths)
+    passes = engine.passes(log, asked)
+    try:
+        yield from zip(asked, passes, strict=True)
+    finally:
+        if isinstance(passes, Generator):
+            passes.close()
 
 
 def flips(before: Pass, after: Pass, names: tuple[int, int], *, include_input_only: bool = False) -> list[Flip] | None:
@@ -138,9 +166,21 @@ def flips(before: Pass, after: Pass, names: tuple[int, int], *, include_input_on
     tables = _table(before), _table(after)
     if tables[0] is None or tables[1] is None:
         return None
+    old, new = _apart(tables[0], tables[1])
+    if not include_input_only and all(map(eq, map(_binding, old), map(_binding, new))):
+        return []  # one of the two may still hold more: that is no flip
+    by_rank = ids_are_ranks((*old, *new))
     return [
-        Flip(names[0], names[1], was.rank, was.label, now.label, input_changed=was.digest != now.digest)
-        for was, now in _shared(tables[0], tables[1])
+        Flip(
+            names[0],
+            names[1],
+            was.rank,
+            was.label,
+            now.label,
+            input_changed=was.digest != now.digest,
+            id=None if by_rank else was.id,
+        )
+        for was, now in _shared(old, new, by_rank=by_rank)
         if _differs(was, now, include_input_only=include_input_only)
     ]
 
@@ -150,29 +190,54 @@ def _table(replay: Pass) -> tuple[Draw, ...] | None:
     return replay.draws
 
 
+def _apart(before: tuple[Draw, ...], after: tuple[Draw, ...]) -> tuple[list[Draw], list[Draw]]:
+    """What one table holds and the other does not. Our engines put the same objects into the tables of one log.
+
+    So of thousands of draws a few are left to compare, and what is left out is in both, with one rank and one id.
+    """
+    if before is after:
+        return [], []
+    common = min(len(before), len(after))
+    pairs = [(was, now) for was, now in zip(before, after, strict=False) if was is not now]
+    return [was for was, _ in pairs] + [*before[common:]], [now for _, now in pairs] + [*after[common:]]
+
+
 def _differs(was: Draw, now: Draw, *, include_input_only: bool) -> bool:
     """The one place that decides what counts as a flip."""
-    if was is now:
-        return False
     if was.name != now.name or was.kind != now.kind:
         return True
     return include_input_only and was.digest != now.digest
 
 
-def _shared(before: tuple[Draw, ...], after: tuple[Draw, ...]) -> Iterator[tuple[Draw, Draw]]:
-    """The draws of one rank in both tables. Tables of our engines are dense, so that pairs align by place."""
-    aligned = True
-    for was, now in zip(before, after, strict=False):
-        if was.rank != now.rank:
-            aligned = False
-            break
-    if aligned:
-        yield from zip(before, after, strict=False)
-        return
-    by_rank = {draw.rank: draw for draw in after}
+def _shared(before: list[Draw], after: list[Draw], *, by_rank: bool) -> Iterator[tuple[Draw, Draw]]:
+    """The draws of one rank, or of one id, in both tables."""
+    key = attrgetter("rank" if by_rank else "id")
+    found = {key(draw): draw for draw in after}
     for was in before:
-        if was.rank in by_rank:
-            yield was, by_rank[was.rank]
+        now = found.get(key(was))
+        if now is not None:
+            yield was, now
+
+
+def ids_are_ranks(draws: Iterable[Draw]) -> bool:
+    """Whether the ids tell the rank and nothing else, or are not told.
+
+    Where they do not (ids by kind, by call site), a rank is only a place in the order of the draws, and no event of the
+    log refers to it: two calls were given one name only if they were given one id.
+    """
+    first: int | None = None
+    for draw in draws:
+        if draw.id is None:
+            return True
+        body = ids.split(draw.id)[1]
+        if ids.is_count(body) or not ids.is_body(body):
+            return False
+        distance = (ids.ordinal(body) - draw.rank) % _BODIES
+        if first is None:
+            first = distance
+        elif first != distance:
+            return False
+    return True
 
 
 def _first(log: EventLog, prefix: int, divergence: Divergence) -> FirstDivergence:
@@ -193,18 +258,23 @@ def faults(capture: Capture, found: Rebinding) -> Iterator[Item]:
     log = capture.log
     if found.blank:
         yield Unjudged(f"the draws of {found.engine}, which this engine does not tell")
+    if found.failure is not None:
+        prefix, error = found.failure
+        raised = f"from prefix {prefix}, {found.workload} raised {clean(error)[:MOST_OF_AN_ERROR]}"
+        yield Unjudged(f"a replay by {found.engine} that does not fail ({raised}, and the run went on)")
     for flip in found.flips:
         index = log.length_of_prefix(flip.after) - 1
+        called = f"rank {flip.rank}" if flip.id is None else f"id {clean(flip.id)}"
         what = f"is {flip.was} up to {flip.before} and {flip.now} from {flip.after} on"
         if not flip.renames:
             what = f"is {flip.was} with another input from {flip.after} on"
         shown = (
-            f"prefix {flip.before}: rank {flip.rank} is {flip.was}",
+            f"prefix {flip.before}: {called} is {flip.was}",
             f"{line(log, index)} (the event that flips it)",
-            f"prefix {flip.after}: rank {flip.rank} is {flip.now}",
+            f"prefix {flip.after}: {called} is {flip.now}",
         )
-        entity = f"{found.engine}/{flip.rank}/{flip.was}/{flip.now}"
-        yield Fault("flip", f"under {found.engine}, rank {flip.rank} {what}", (index,), entity, shown)
+        entity = f"{found.engine}/{flip.rank if flip.id is None else flip.id}/{flip.was}/{flip.now}"
+        yield Fault("flip", f"under {found.engine}, {called} {what}", (index,), entity, shown)
     lost = found.divergence
     if lost is not None:
         event = log[lost.index]

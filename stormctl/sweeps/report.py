@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from stormctl.readers.open import Unreadable
+from stormctl.sweeps.bindings import BindingMap
 from stormctl.sweeps.finding import Finding, SweepResult, Verdict
+from stormctl.sweeps.perturbation import Difference, Perturbed
 from stormctl.sweeps.rebinding import FirstDivergence, Flip, Rebinding
+from stormctl.sweeps.ways import away
 
 SCHEMA = "stormctl.sweep/1"
 
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """What every sweep said about one log. ``reasons`` tell why something stayed open."""
+    """What every sweep said about one log. ``reasons`` tell why something stayed open.
+
+    ``maps`` are the data of pictures, one per engine where they were asked for; JSON leaves them out.
+    """
 
     source: str
     run_id: str
@@ -25,6 +31,8 @@ class LogReport:
     reasons: tuple[str, ...]
     sweeps: tuple[SweepResult, ...]
     rebinding: tuple[Rebinding, ...] = ()
+    perturbation: tuple[Perturbed, ...] = ()
+    maps: tuple[BindingMap, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -51,6 +59,7 @@ class LogReport:
             "reasons": list(self.reasons),
             "sweeps": [_result(result) for result in self.sweeps],
             "rebinding": [_rebinding(found) for found in self.rebinding],
+            "perturbation": [_perturbed(found) for found in self.perturbation],
         }
 
 
@@ -112,4 +121,31 @@ def _divergence(lost: FirstDivergence) -> dict[str, Any]:
         "expected": lost.expected,
         "actual": lost.actual,
         "text": lost.text,
+    }
+
+
+def _perturbed(found: Perturbed) -> dict[str, Any]:
+    return {
+        "engine": found.engine,
+        "workload": found.workload,
+        "prefixes": list(found.prefixes),
+        "of": found.of,
+        "ways": found.ways,
+        "seed": found.seed,
+        "replays": found.replays,
+        "differences": [_difference(one) for one in found.differences],
+        "more": found.more,
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "kind": one.unlike.kind,
+        "prefix": one.prefix,
+        "rank": one.unlike.rank,
+        "calm": one.unlike.calm,
+        "other": one.unlike.other,
+        "perturbation": {**away(one.perturbation), "seed": one.perturbation.seed},
+        "prefixes": one.prefixes,
+        "passes": one.passes,
     }

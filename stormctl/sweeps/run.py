@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from stormctl.errors import PlanError, StormctlError
@@ -23,15 +24,31 @@ from stormctl.sweeps import (
     roles,
 )
 from stormctl.sweeps.base import NO_WORKLOAD, SWEEPS, Scenario, settle
+from stormctl.sweeps.bindings import BindingMap, BindingRecorder
 from stormctl.sweeps.finding import Item, SweepResult, Unjudged, Verdict, worst
-from stormctl.sweeps.plan import SweepPlan
+from stormctl.sweeps.perturb_run import perturb
+from stormctl.sweeps.perturbation import Perturbed
+from stormctl.sweeps.plan import Parallel, SweepPlan
 from stormctl.sweeps.profiles import Profile, profile_named
 from stormctl.sweeps.rebinding import Rebinding
 from stormctl.sweeps.report import LogReport
 from stormctl.sweeps.witness import clean
+from stormctl.workloads.base import Workload
+from stormctl.workloads.user import load_workload, names_a_file
+from stormctl.workloads.user_input import recorded_input
 
 #: The order in which a report lists sweeps. Importing a module registers its check.
-ORDER = ("dense", "id-order", "commit-order", "cursor-skip", "acknowledged", "one-body", "lifecycle", "roles", "ledger")
+ORDER = (
+    "dense",
+    "id-order",
+    "commit-order",
+    "cursor-skip",
+    "acknowledged",
+    "one-body",
+    "lifecycle",
+    "roles",
+    "ledger",
+)
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _REGISTERED = (acknowledged, commit_order, cursor_skip, dense, id_order, ledger, lifecycle, one_body, roles)
 
@@ -47,11 +64,20 @@ def sweep_log(capture: Capture, plan: SweepPlan) -> LogReport:
     profile = profile_named(plan.profile)
     scenario, why = scenario_of(capture, plan)
     ordered = sorted(SWEEPS.values(), key=lambda one: ORDER.index(one.name) if one.name in ORDER else len(ORDER))
-    results = [one.judge(capture, scenario, profile, why) for one in ordered if one.applies(capture)]
+    bare = scenario is not None and scenario.workload.bare
+    applying = [
+        one for one in ordered if one.applies(capture, scenario) and not (bare and one.scenario_check is not None)
+    ]
+    results = [one.judge(capture, scenario, profile, why) for one in applying]
     replays: list[Rebinding] = []
+    perturbed: list[Perturbed] = []
+    maps: list[BindingMap] = []
     if plan.engines:
-        result, replays = _rebind(capture, scenario, why, plan, profile)
+        result, replays, maps = _rebind(capture, scenario, why, plan, profile)
         results.append(result)
+        if plan.perturb:
+            result, perturbed = perturb(capture, scenario, why, plan, profile, replays)
+            results.append(result)
     verdict, reasons = overall(capture, results)
     return LogReport(
         source=capture.source,
@@ -62,19 +88,24 @@ def sweep_log(capture: Capture, plan: SweepPlan) -> LogReport:
         reasons=reasons,
         sweeps=tuple(results),
         rebinding=tuple(replays),
+        perturbation=tuple(perturbed),
+        maps=tuple(maps),
     )
 
 
 def sweep_paths(
     paths: Sequence[Path | str], plan: SweepPlan, *, processes: int = 1
 ) -> Iterator[LogReport | Unreadable]:
-    """Open and sweep what lies at the paths, in order, over several processes when there are several files.
+    """Open and sweep what lies at the paths, in order, over several processes.
 
-    The processes end with this one, and at once when whoever consumes the reports stops.
+    Several files are spread over them; the engines share them over the prefixes of a file that has some to itself. The
+    processes end with this one, and at once when whoever consumes the reports stops.
     """
     found = [file for path in paths for file in files_at(Path(path))]
     files = [file for file in found if not isinstance(file, Unreadable)]
-    if processes < 2 or len(files) < 2:
+    workers = min(processes, len(files))
+    plan = replace(plan, jobs=max(plan.jobs, processes // max(1, workers)))
+    if workers < 2:
         for item in found:
             yield from [item] if isinstance(item, Unreadable) else _sweep_file(item, plan)
         return
@@ -82,7 +113,7 @@ def sweep_paths(
     from concurrent.futures import ProcessPoolExecutor
 
     others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(min(processes, len(files)), initializer=_as_child) as pool:
+    with ProcessPoolExecutor(workers, initializer=_as_child) as pool:
         try:
             with _undisturbed():
                 swept = pool.map(_sweep_whole_file, files, [plan] * len(files))
@@ -106,7 +137,7 @@ def _undisturbed() -> Iterator[None]:
 
 def _as_child() -> None:
     """Before a process of the pool sweeps: it dies with its parent, and by a signal without a word."""
-    from stormctl.worlds.process import end_with_parent
+    from stormctl.engine.children import end_with_parent
 
     for number in _ENDING:
         signal.signal(number, signal.SIG_DFL)
@@ -132,28 +163,41 @@ def scenario_of(capture: Capture, plan: SweepPlan) -> tuple[Scenario | None, str
     named = plan.workload or (capture.run.workload if capture.run is not None else None)
     if named is None:
         return None, NO_WORKLOAD
-    workload = plan.find(named)
+    workload = _of_a_file(plan) or plan.find(named)
     if workload is None:
         return None, f"a workload named {clean(named)!r}"
     given = capture.run.input if capture.run is not None else {}
+    if workload.bare:
+        given = recorded_input(capture)
     try:
         return Scenario(workload, workload.parse_input(given)), ""
     except PlanError as error:
         return None, f"an input that {workload.name} takes ({clean(str(error))})"
 
 
+def _of_a_file(plan: SweepPlan) -> Workload | None:
+    """The workload in the file that the person who sweeps has named. A file that only a log names is not executed."""
+    if plan.workload is None or not names_a_file(plan.workload):
+        return None
+    return load_workload(plan.workload)
+
+
 def _rebind(
     capture: Capture, scenario: Scenario | None, why: str, plan: SweepPlan, profile: Profile
-) -> tuple[SweepResult, list[Rebinding]]:
+) -> tuple[SweepResult, list[Rebinding], list[BindingMap]]:
     if scenario is None:
-        return SweepResult(rebinding.NAME, Verdict.UNKNOWN, missing=(why,)), []
+        return SweepResult(rebinding.NAME, Verdict.UNKNOWN, missing=(why,)), [], []
     lengths = plan.prefixes.lengths(capture.log)
     items: list[Item] = []
     replays: list[Rebinding] = []
+    maps: list[BindingMap] = []
     if not lengths:
         items.append(Unjudged("a prefix in the given range"))
     for name in plan.engines:
         engine = plan.open(name, scenario.workload, scenario.input)
+        if isinstance(engine, Parallel):
+            engine.jobs = plan.jobs
+        recorder = BindingRecorder() if plan.maps else None
         try:
             replay = rebinding.rebinding(
                 capture.log,
@@ -161,6 +205,7 @@ def _rebind(
                 lengths,
                 workload=scenario.workload.name,
                 include_input_only=plan.include_input_only,
+                observer=recorder,
             )
         except StormctlError as error:
             items.append(Unjudged(f"a replay by {name}: {error}"))
@@ -170,7 +215,9 @@ def _rebind(
         else:
             replays.append(replay)
             items.extend(rebinding.faults(capture, replay))
-    return settle(rebinding.NAME, items, capture, profile), replays
+            if recorder is not None:
+                maps.append(recorder.finish(engine.name, scenario.workload.name, capture.log))
+    return settle(rebinding.NAME, items, capture, profile), replays, maps
 
 
 def overall(capture: Capture, results: Sequence[SweepResult]) -> tuple[Verdict, tuple[str, ...]]:

@@ -155,6 +155,8 @@ class Workload:
     * ``reads`` are the types of the events whose payloads decide which way the body goes. A log that was kept without
       them cannot be replayed: the body raises ValueError where it needs one. All other bodies go by order alone.
     * ``control`` marks a scenario that is not meant to fail: when it does, its cell's environment is suspect.
+    * ``source`` is the file that a user's own workload was loaded from, None for ours. ``bare`` says that there is a
+      body and nothing else: it can be replayed, and no result or count can be judged by it.
     """
 
     name: str
@@ -175,6 +177,8 @@ class Workload:
     vacuous: Vacuous = field(default=lambda _value, _input, _log, _pressure: None)
     reads: frozenset[str] = frozenset()
     control: bool = False
+    source: str | None = None
+    bare: bool = False
 
     def parse_input(self, given: Mapping[str, Any]) -> Any:
         """An input from a plan's mapping; PlanError names the key that is unknown or whose value cannot be meant."""

@@ -1,14 +1,10 @@
-"""Who a process is, as far as another one on the same machine can tell, and how a child ends with its parent."""
+"""Who a process is, as far as another one on the same machine can tell."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import os
-import signal
 import socket
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -17,19 +13,11 @@ from typing import Any
 STORM_VARIABLE = "STORMCTL_STORM"
 #: How a task is cancelled that stands for a killed process: nothing that it was doing cleans up after itself.
 KILLED = "killed"
-_PR_SET_PDEATHSIG = 1
 
 
 def is_kill(error: BaseException) -> bool:
     """Whether a task was cancelled to stand for a killed process."""
     return isinstance(error, asyncio.CancelledError) and error.args == (KILLED,)
-
-
-def end_with_parent() -> None:
-    """Have the kernel kill this process when the one that started it ends, however that ends. Only Linux can."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
 """What each generation got wrong, as the smallest workflow and log that show it.
 
-A case says which generations show the fault, and how; every other one must draw what is right. The mechanisms are those of vercel/workflow's pull requests;
-the workflows and logs are ours.
+A case says which generations show the fault, and how; every other one must draw what is right. The mechanisms are those
+of vercel/workflow's pull requests; the workflows and logs are ours.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ class Fault:
     perturbation: Perturbation = CALM
     #: what else a faulty pass looks like
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def _each(names: list[str], draws: list[str]) -> dict[str, list[str]]:
+    return dict.fromkeys(names, draws)
 
 
 async def deep(wf: Any, hops: int) -> None:
@@ -225,7 +229,7 @@ FAULTS = [
         buffered_race,
         buffered_race_log,
         right=[*HOOK_TWO, "step:won by payload"],
-        wrong=dict.fromkeys(
+        wrong=_each(
             # since #3406 the step waits for the end of the wait, which lies before it in the log, and so has ended too
             ["queue", "unarmed", "nets", "dispenser-v1", "dispenser", "turnstile", "rearm", "registered"],
             [*HOOK_TWO, "step:won by timeout"],
@@ -262,7 +266,7 @@ FAULTS = [
         slow_reading,
         slow_reading_log,
         right=["step:work", "wait", "step:after the work", "step:after the wait"],
-        wrong=dict.fromkeys(
+        wrong=_each(
             ["queue", "opposite", "unarmed[abandons=any]"],
             ["step:work", "wait", "step:after the wait", "step:after the work"],
         ),
@@ -275,7 +279,7 @@ FAULTS = [
         right=[*CLAIM, "step:after the hook", "step:after the work"],
         wrong={
             "queue": [*CLAIM, "step:after the work", "step:after the hook"],
-            **dict.fromkeys(["opposite", "transitive", "parked-idle", "turnstile"], [*CLAIM, "step:after the work"]),
+            **_each(["opposite", "transitive", "parked-idle", "turnstile"], [*CLAIM, "step:after the work"]),
         },
         facts={
             name: {"outcome": "diverged"} for name in ("queue", "opposite", "transitive", "parked-idle", "turnstile")
@@ -294,7 +298,7 @@ FAULTS = [
         unread,
         damaged_log,
         right=[*UNREAD, "step:next"],
-        wrong=dict.fromkeys(
+        wrong=_each(
             ["opposite", "transitive", "parked-idle", "nets", "dispenser-v1", "dispenser[rejected=dies]"], UNREAD
         ),
         perturbation=Perturbation(hydration_ms=2.0),

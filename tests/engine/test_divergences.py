@@ -1,4 +1,4 @@
-"""Every divergence that upstream reports, in our words: which command was expected, at which position, what came instead.
+"""Every divergence that upstream reports, in our words: what was expected, at which position, what came instead.
 
 The eight cases are those of vercel/workflow's replay errors; each has its twin, the same log without the disagreement.
 """

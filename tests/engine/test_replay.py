@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormctl.engine.identity import Bodies, Ordinal
 from stormctl.engine.door import CALM, Create, Outcome, Pass, Perturbation
 from stormctl.engine.engines import engine_for
 from stormctl.engine.hook import HookConflict
+from stormctl.engine.identity import Bodies, Ordinal
 from stormctl.engine.primitives import StepFailed
 from stormctl.errors import UsageError
 from stormctl.history import Capture, EventLog, Inline, Sealed, ids, kinds

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from stormctl import errors
 from stormctl.cli.app import app
@@ -79,6 +80,16 @@ def test_every_command_helps_with_an_example_that_fits_a_line(name: str) -> None
     examples = [line for line in (COMMANDS[name].help or "").splitlines() if line.startswith("Example:")]
     assert examples
     assert all(f"stormctl {name}" in line and len(line) <= 80 for line in examples)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_shows_brackets_that_are_meant(name: str) -> None:
+    """Unescaped, ``nets[clock=delivered]`` is taken for a style and shown as ``nets``."""
+    shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"}).output
+    for line in (COMMANDS[name].help or "").splitlines():
+        meant = line.replace("\\[", "[").strip()
+        if "[" in meant:
+            assert meant in shown
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from stormctl.engine.door import Divergence, Draw, Outcome, Pass, Perturbation, Session
 from stormctl.errors import UsageError
-from stormctl.history import Event, EventLog
+from stormctl.history import EventLog, ids
 from stormctl.sweeps import PrefixRange, SweepPlan, Verdict, sweep_log
-from stormctl.sweeps.rebinding import Rebinding, rebinding
+from stormctl.sweeps.finding import Fault
+from stormctl.sweeps.rebinding import Rebinding, faults, rebinding
 from stormctl.testing import LogBuilder
 from stormctl.workloads.base import Workload
 
-Table = Sequence[tuple[int, str, str | None, Any]]
+Table = Sequence[tuple[Any, ...]]
+
+
+def drawn(row: Draw | tuple[Any, ...]) -> Draw:
+    """A draw from rank, kind, name, arguments and, where it is known, the id."""
+    return row if isinstance(row, Draw) else Draw(*row)
 
 
 class Scripted:
@@ -41,15 +47,12 @@ class Scripted:
     ) -> Iterator[Pass]:
         for length in prefixes:
             table = self._tables[length - 1]
-            draws: Any = None if table is None else tuple(Draw(*row) for row in table)
+            draws: Any = None if table is None else tuple(map(drawn, table))
             outcome = Outcome.DIVERGED if length in self._diverges else Outcome.SUSPENDED
             yield Pass(length, outcome, draws, divergence=self._divergence(log, length))
 
     def open(self, log: EventLog) -> Session:
         raise NotImplementedError
-
-    def binds_nothing_new(self, before: Pass, event: Event) -> bool:
-        return False
 
     def _divergence(self, log: EventLog, length: int) -> Divergence | None:
         text = self._diverges.get(length)
@@ -127,6 +130,67 @@ class TestFlips:
         assert [(flip.before, flip.rank) for flip in rebound(tables, builder).flips] == wanted
 
 
+def count(number: int) -> str:
+    return f"{number:026d}"
+
+
+class TestIds:
+    """A flip is one id that means two calls; where ids follow the ranks that is one rank that does."""
+
+    def test_ids_of_one_sequence_are_compared_by_rank_although_the_kind_is_in_front_of_them(self) -> None:
+        base = ids.ordinal("01KE0000000000000000000000")
+        was = [(rank, "step", "a", [], f"step_{ids.body_of(base + rank)}") for rank in range(3)]
+        now = [*was[:2], (2, "wait", None, 10, f"wait_{ids.body_of(base + 2)}")]
+        (flip,) = rebound([was[:1], was, now]).flips
+        assert (flip.rank, flip.was, flip.now, flip.id) == (2, "step:a", "wait", None)
+
+    def test_a_rank_that_goes_to_another_id_is_no_flip_where_ids_are_counted_by_kind(self) -> None:
+        was = [(0, "step", "a", [], f"step_{count(1)}"), (1, "step", "b", [], f"step_{count(2)}")]
+        now = [was[0], (1, "wait", None, 10, f"wait_{count(1)}"), (2, "step", "b", [], f"step_{count(2)}")]
+        assert rebound([was[:1], was, now]).flips == ()
+
+    def test_an_id_that_goes_to_another_call_is_one_wherever_it_was_drawn(self) -> None:
+        was = [(0, "step", "a", [], f"step_{count(1)}"), (1, "step", "b", [], f"step_{count(2)}")]
+        now = [(0, "wait", None, 10, f"wait_{count(1)}"), (1, "step", "b", [], f"step_{count(1)}")]
+        found = rebound([was[:1], was, now])
+        (flip,) = found.flips
+        assert (flip.rank, flip.was, flip.now, flip.id) == (0, "step:a", "step:b", f"step_{count(1)}")
+
+    def test_two_calls_that_changed_places_kept_their_ids(self) -> None:
+        first, second = ("step_01KE0000007FY3Z5MWVX8KQ1GA", "step_01KE0000003M4W2QHZZ0B6TXRC")
+        was = [(0, "step", "a", [], first), (1, "step", "b", [], second)]
+        now = [(0, "step", "b", [], second), (1, "step", "a", [], first)]
+        assert rebound([was[:1], was, now]).flips == ()
+
+    def test_ids_that_changed_places_under_the_same_calls_are_two_flips(self) -> None:
+        first, second = ("step_01KE0000007FY3Z5MWVX8KQ1GA", "step_01KE0000003M4W2QHZZ0B6TXRC")
+        was = [(0, "step", "a", [], first), (1, "step", "b", [], second)]
+        now = [(0, "step", "a", [], second), (1, "step", "b", [], first)]
+        found = rebound([was[:1], was, now]).flips
+        assert [(flip.id, flip.was, flip.now) for flip in found] == [
+            (first, "step:a", "step:b"),
+            (second, "step:b", "step:a"),
+        ]
+
+    def test_the_finding_names_the_id(self) -> None:
+        one = f"step_{count(1)}"
+        tables = [[], [(0, "step", "a", [], one)], [(0, "step", "b", [], one)]]
+        capture = three().capture()
+        (fault,) = faults(capture, rebound(tables))
+        assert isinstance(fault, Fault)
+        assert fault.message == f"under scripted, id {one} is step:a up to 2 and step:b from 3 on"
+
+    @given(st.lists(st.lists(st.sampled_from("abc"), max_size=6), min_size=2, max_size=4))
+    def test_ids_by_call_site_never_flip(self, calls: list[list[str]]) -> None:
+        builder = LogBuilder()
+        tables = []
+        for row in calls:
+            builder.event("noop")
+            made = [f"step_{name}{row[:rank].count(name):025d}" for rank, name in enumerate(row)]
+            tables.append([(rank, "step", name, [], id) for rank, (name, id) in enumerate(zip(row, made, strict=True))])
+        assert rebound(tables, builder).flips == ()
+
+
 class TestDivergence:
     def test_the_first_one_ends_the_clean_prefixes(self) -> None:
         found = rebound([[], [HOOK], [HOOK, A]], diverges={2: "no place for it", 3: "nor for this"})
@@ -143,6 +207,46 @@ class TestDivergence:
 
     def test_flips_behind_a_divergence_are_still_seen(self) -> None:
         assert len(rebound([[A], [A], [B]], diverges={1: "x"}).flips) == 1
+
+
+class TestPasses:
+    """The engine is asked once, and nothing of it runs on afterwards."""
+
+    def test_the_engine_is_asked_for_all_prefixes_at_once(self) -> None:
+        asked = []
+
+        class Asked(Scripted):
+            def passes(self, log: EventLog, prefixes: Iterable[int], **how: Any) -> Iterator[Pass]:
+                asked.append(list(prefixes))
+                return super().passes(log, asked[-1], **how)
+
+        rebinding(three().log(), Asked([[], [HOOK], [HOOK, A]]), iter([1, 2, 3]))
+        assert asked == [[1, 2, 3]]
+
+    def test_its_passes_are_closed_when_the_sweep_breaks_off(self) -> None:
+        closed = []
+
+        class Closed(Scripted):
+            def passes(self, log: EventLog, prefixes: Iterable[int], **how: Any) -> Iterator[Pass]:
+                try:
+                    yield from super().passes(log, prefixes, **how)
+                finally:
+                    closed.append(True)
+
+        def stop(length: int, _replay: Pass) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            rebinding(three().log(), Closed([[], [], []]), [1, 2, 3], observer=stop)
+        assert closed == [True]
+
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_an_engine_that_can_use_several_processes_is_told_how_many(self, jobs: int) -> None:
+        engine = Scripted([[], [HOOK], [HOOK, A]])
+        engine.jobs = 0  # type: ignore[attr-defined]
+        plan = SweepPlan(workload="step-storm", engines=("scripted",), open=lambda *_: engine, jobs=jobs)
+        sweep_log(three().capture(), plan)
+        assert engine.jobs == jobs  # type: ignore[attr-defined]
 
 
 class TestReport:

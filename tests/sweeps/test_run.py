@@ -150,7 +150,7 @@ class TestReport:
         assert report["unreadable"] == [{"source": "a", "error": "it is empty. Capture it again."}]
         (log,) = report["logs"]
         assert list(log) == [
-            "source", "run_id", "events", "profile", "verdict", "reasons", "sweeps", "rebinding",
+            "source", "run_id", "events", "profile", "verdict", "reasons", "sweeps", "rebinding", "perturbation",
         ]  # fmt: skip
         assert list(log["sweeps"][0]) == ["sweep", "verdict", "findings", "missing"]
         findings = [finding for sweep in log["sweeps"] for finding in sweep["findings"]]

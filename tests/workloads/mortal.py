@@ -15,8 +15,8 @@ from stormctl.history import EventLog, kinds
 from stormctl.runtime import ops
 from stormctl.runtime.rules import Rules
 from stormctl.storm import worker as storm_worker
-from stormctl.storm.interpreter import Interpreter
 from stormctl.storm.embedded import EmbeddedRun
+from stormctl.storm.interpreter import Interpreter
 from stormctl.storm.pump import Pump
 from stormctl.storm.worker import CellWorker, serve
 from stormctl.workloads.base import Pressure

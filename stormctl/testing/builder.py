@@ -11,22 +11,17 @@
 
 Positions count from 1, ids and times rise with them, and correlation ids are those that stormctl's own engine would
 draw for the run. Every method returns the builder. To corrupt a log on purpose, edit ``builder.events`` or use
-``without``, ``repeated``, ``changed`` and ``swapped``, which leave the builder as it is. ``run_serially`` runs a whole
-workload the quiet way, one thing after another: a log without a fault.
+``without``, ``repeated``, ``changed`` and ``swapped``, which leave the builder as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from stormctl.history import AuditRecord, Capture, Event, EventLog, Evidence, Facet, Inline, RunRow, ids, kinds
 from stormctl.readers.evidence import missing_from
-
-if TYPE_CHECKING:
-    from stormctl.engine.door import Pending
-    from stormctl.workloads.base import Workload
 
 RUN_ID = "wrun_01KE0000000000000000000000"
 #: 2026-01-02T12:00:00Z, the time that built logs begin at.
@@ -239,61 +234,3 @@ class LogBuilder:
         """The log with the ids of the events at two places exchanged."""
         first, second = self.events[one - 1].event_id, self.events[other - 1].event_id
         return self.changed(one, event_id=second).changed(other, event_id=first)
-
-
-def run_serially(
-    workload: Workload,
-    input: Any = None,
-    *,
-    generation: str = "dispenser",
-    late: Sequence[int] = (),
-    limit: int = 10_000,
-) -> LogBuilder:
-    """Run a workload as one writer alone would, each step to its end before anything else happens.
-
-    Waits complete only when no step is left to run, save those whose ranks are in ``late``: they complete before the
-    steps do, and so win their races. Steps return None. RuntimeError when ``limit`` replays do not end the run.
-    """
-    from stormctl.engine.door import Outcome
-    from stormctl.engine.engines import engine_for
-
-    given = workload.input_type() if input is None else input
-    engine = engine_for(generation, workload, given)
-    builder = LogBuilder().run_created(workload.name, **asdict(given)).run_started()
-    for _ in range(limit):
-        (replay,) = engine.passes(builder.log(), [len(builder.events)])
-        if replay.outcome is not Outcome.SUSPENDED:
-            _dispose(builder, replay.pending)
-            return builder.run_completed(replay.value) if replay.outcome is Outcome.COMPLETED else builder.run_failed()
-        _advance(builder, replay.pending, frozenset(late))
-    raise RuntimeError(f"{workload.name} has not ended after {limit} replays")
-
-
-def _advance(builder: LogBuilder, pending: Sequence[Pending], late: frozenset[int]) -> None:
-    """Write what a pass asks for, then settle one thing."""
-    for item in pending:
-        if item.created:
-            continue
-        if item.kind == kinds.STEP:
-            builder.step_created(item.rank, item.name or "", *item.arguments)
-        elif item.kind == kinds.WAIT:
-            builder.wait_created(item.rank, int(item.arguments))
-        elif item.kind == kinds.HOOK:
-            builder.hook_created(item.rank, item.token or "")
-        else:
-            builder.attr_set(item.rank, **item.arguments)
-    _dispose(builder, pending)
-    waits = [item for item in pending if item.kind == kinds.WAIT]
-    steps = [item for item in pending if item.kind == kinds.STEP]
-    first = [item for item in waits if item.rank in late] or steps or waits
-    for item in first[:1]:
-        if item.kind == kinds.WAIT:
-            builder.wait_completed(item.rank)
-        else:
-            builder.step_started(item.rank).step_completed(item.rank)
-
-
-def _dispose(builder: LogBuilder, pending: Sequence[Pending]) -> None:
-    for item in pending:
-        if item.kind == kinds.HOOK and item.disposed:
-            builder.hook_disposed(item.rank)
