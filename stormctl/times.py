@@ -19,3 +19,8 @@ def iso(ms: int) -> str:
 def ms_of(text: str) -> int:
     """The inverse of :func:`iso`, for any ISO 8601 time with an offset; ValueError or TypeError for anything else."""
     return (datetime.fromisoformat(text) - _EPOCH) // _MILLISECOND
+
+
+def us_of(text: str) -> int:
+    """Epoch microseconds of an ISO 8601 time with an offset; errors as :func:`ms_of`."""
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)

@@ -19,6 +19,11 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 LOG_READ_AT = "log_read_at"
 """The key in a capture's ``data`` for when its log was read: nanoseconds of the clock of its audit."""
 
+COMMIT_TIMES, COMMIT_CLOCK = "commit_times", "commit_clock"
+"""The keys in a capture's ``data`` for when each event became readable (microseconds of the epoch by event id) and for
+who says so: ``server`` (the times of its commits, exact) or ``ctime`` (the last change of a file's inode, which follows
+the event's publication by as long as its writer took to tidy up). Where our worlds keep an audit, that goes before."""
+
 
 class Facet(StrEnum):
     """A kind of evidence that a capture may hold or lack. The value is how a person reads it."""

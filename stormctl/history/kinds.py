@@ -32,6 +32,20 @@ WAIT_TYPES = frozenset({WAIT_CREATED, WAIT_COMPLETED})
 CREATES = frozenset({STEP_CREATED, HOOK_CREATED, WAIT_CREATED})
 ALL_TYPES = STEP_TYPES | HOOK_TYPES | WAIT_TYPES | RUN_TERMINAL | frozenset({RUN_CREATED, RUN_STARTED, ATTR_SET, NOOP})
 
+#: Under which key of its data an event of each type carries its payload, in every store of the SDK's kind.
+PAYLOAD_KEY = {
+    RUN_CREATED: "input",
+    STEP_CREATED: "input",
+    STEP_STARTED: "input",
+    STEP_COMPLETED: "result",
+    STEP_FAILED: "error",
+    STEP_RETRYING: "error",
+    RUN_COMPLETED: "output",
+    RUN_FAILED: "error",
+    HOOK_CREATED: "metadata",
+    HOOK_RECEIVED: "payload",
+}
+
 STEP, HOOK, WAIT, ATTR, RUN = "step", "hook", "wait", "attr", "run"
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from stormctl.errors import UnreadableInput
 from stormctl.history import Capture
-from stormctl.readers import compact, ndjson
+from stormctl.readers import compact, ndjson, sdk_json, worldlocal
 from stormctl.readers.text import HEAD_BYTES, head_of, refuse_hopeless
 
 
@@ -37,7 +37,7 @@ class Reader(Protocol):
         ...
 
 
-READERS: tuple[Reader, ...] = (ndjson.READER, compact.READER)
+READERS: tuple[Reader, ...] = (ndjson.READER, worldlocal.READER, sdk_json.READER, compact.READER)
 
 
 def reader_for(path: Path) -> Reader:

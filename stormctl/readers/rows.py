@@ -9,9 +9,11 @@ row, except ``position`` and ``type``, which come first in each.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any
 
+from stormctl.errors import UnreadableInput
 from stormctl.history import AuditRecord, Event, Inline, Payload, ReadRecord, Sealed
 from stormctl.readers.fields import iso_of, ms_of, optional, required
 from stormctl.readers.text import damaged
@@ -39,7 +41,8 @@ def row_of_event(event: Event, *, with_payloads: bool = False) -> dict[str, Any]
     }
     row = {key: value for key, value in row.items() if value is not None or key == "position"}
     if with_payloads and event.payload is not None and not isinstance(event.payload, Sealed):
-        row["payload"] = event.payload.load()
+        with suppress(UnreadableInput):  # damaged at its source: its digest is all that there is
+            row["payload"] = event.payload.load()
     if event.data:
         row["data"] = dict(event.data)
     return row

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stormctl.errors import StormctlError
-from stormctl.history import Capture, Facet
+from stormctl.history import COMMIT_CLOCK, Capture, Facet
 from stormctl.sweeps.finding import Fault, Finding, Item, Noted, Severity, SweepResult, Unjudged, Verdict
 from stormctl.sweeps.profiles import Profile
 from stormctl.sweeps.witness import clean, witness
@@ -120,8 +120,13 @@ def _question(check: Callable[..., Any]) -> str:
 
 
 def lacking(capture: Capture, needs: frozenset[Facet]) -> tuple[Facet, ...]:
-    """The needed facets that a capture lacks: those it declares, and an audit or reads that are not there."""
+    """The needed facets that a capture lacks: those it declares, and an audit or reads that are not there.
+
+    Commit times are there when an audit has them, or a server that keeps them."""
     declared = set(capture.lacks(needs))
+    if Facet.COMMIT_STAMPS in needs:
+        told = capture.audit is not None or capture.data.get(COMMIT_CLOCK) == "server"
+        declared = declared - {Facet.COMMIT_STAMPS} | (set() if told else {Facet.COMMIT_STAMPS})
     for facet, evidence in ((Facet.AUDIT, capture.audit), (Facet.READS, capture.reads)):
         if evidence is None and facet in needs:
             declared.add(facet)

@@ -1,23 +1,27 @@
 """Commit order: events become visible in the order in which the log lists them.
 
 An event that is published after a later one can slip behind a reader's cursor for good; runs corrupt because of it
-(vercel/workflow #3147). Only the append audit knows when each event became visible, so this sweep appears only where a
-capture has one.
+(vercel/workflow #3147). Only the append audit of our worlds and a server that keeps commit times know when each event
+became visible, so this sweep appears only where a capture has either. The times of files do not count: they follow the
+publication by as long as its writer took to tidy up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from stormctl.history import AuditRecord, Capture, Event, Facet
+from stormctl.history import COMMIT_CLOCK, COMMIT_TIMES, AuditRecord, Capture, Event, Facet
 from stormctl.sweeps.base import sweep
 from stormctl.sweeps.finding import Fault, Item, Noted, Unjudged
 
 KINDS = ("late-publish", "late-position")
+#: who gave the commit times of a capture, when they are exact
+SERVER = "server"
 _MS = 1_000_000
+_US = 1_000
 
 
-@sweep("commit-order", needs={Facet.AUDIT}, kinds=KINDS, optional=True)
+@sweep("commit-order", needs={Facet.COMMIT_STAMPS}, kinds=KINDS, optional=True)
 def commit_order(capture: Capture) -> Iterator[Item]:
     """Was every event published before the events that follow it in the log?"""
     times = publication_times(capture)
@@ -25,7 +29,8 @@ def commit_order(capture: Capture) -> Iterator[Item]:
     if len(known) < len(times):
         # a world writes some events for itself (the first half of a lazy start), and these have no record of their own
         item = Noted if known else Unjudged
-        yield item(f"audit records of {len(times) - len(known)} events")
+        what = "commit times" if capture.audit is None else "audit records"
+        yield item(f"{what} of {len(times) - len(known)} events")
     behind: list[int] = []
     worst: tuple[int, int, int] | None = None
     top = (0, 0)
@@ -48,8 +53,13 @@ def commit_order(capture: Capture) -> Iterator[Item]:
 
 
 def publication_times(capture: Capture) -> list[int | None]:
-    """When each event of the log became readable, in nanoseconds of the machine's monotonic clock; None where the audit
-    does not tell."""
+    """When each event of the log became readable, in nanoseconds: of the machine's monotonic clock where the capture
+    has an audit, else of the epoch. None where neither tells."""
+    if capture.audit is None and capture.data.get(COMMIT_CLOCK) == SERVER:
+        committed = capture.data.get(COMMIT_TIMES)
+        stamps = committed if isinstance(committed, Mapping) else {}
+        found = (stamps.get(event.event_id) for event in capture.log)
+        return [stamp * _US if isinstance(stamp, int) else None for stamp in found]
     published = _published(capture.audit or ())
     return [_time_of(event, published) for event in capture.log]
 

@@ -19,6 +19,7 @@ from stormctl.sweeps import (
     id_order,
     ledger,
     lifecycle,
+    log_order,
     one_body,
     rebinding,
     roles,
@@ -47,10 +48,11 @@ ORDER = (
     "one-body",
     "lifecycle",
     "roles",
+    "log-order",
     "ledger",
 )
 _ENDING = (signal.SIGINT, signal.SIGTERM)
-_REGISTERED = (acknowledged, commit_order, cursor_skip, dense, id_order, ledger, lifecycle, one_body, roles)
+_REGISTERED = (acknowledged, commit_order, cursor_skip, dense, id_order, ledger, lifecycle, log_order, one_body, roles)
 
 
 def sweep_many(captures: Iterable[Capture], plan: SweepPlan) -> Iterator[LogReport]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from stormctl.errors import PlanError
 from stormctl.history import EventLog
+from stormctl.workloads.races import Races
 
 # -- acts of step bodies and drivers ------------------------------------------------------------------------------
 
@@ -154,6 +155,8 @@ class Workload:
       is None where it was not kept.
     * ``reads`` are the types of the events whose payloads decide which way the body goes. A log that was kept without
       them cannot be replayed: the body raises ValueError where it needs one. All other bodies go by order alone.
+    * ``races`` tells, from a log alone, which draws race and which way the run went (``workloads.races``); None where
+      nobody has declared it.
     * ``control`` marks a scenario that is not meant to fail: when it does, its cell's environment is suspect.
     * ``source`` is the file that a user's own workload was loaded from, None for ours. ``bare`` says that there is a
       body and nothing else: it can be replayed, and no result or count can be judged by it.
@@ -176,6 +179,7 @@ class Workload:
     infra: Callable[[Any, Any], str | None] = field(default=lambda _value, _input: None)
     vacuous: Vacuous = field(default=lambda _value, _input, _log, _pressure: None)
     reads: frozenset[str] = frozenset()
+    races: Races | None = None
     control: bool = False
     source: str | None = None
     bare: bool = False

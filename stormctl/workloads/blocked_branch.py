@@ -7,7 +7,7 @@ a step and to a wait (vercel/workflow #3696). The watchdog is there to put a wai
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from stormctl.engine.workflow import Workflow
 from stormctl.history import EventLog
 from stormctl.workloads import hook_rounds, storm
 from stormctl.workloads.base import Act, Pressure, Sleep, Uniform, Workload
+from stormctl.workloads.races import Race, Trail
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,23 @@ def counts(input: Input, stragglers: int) -> Mapping[str, int]:
     return hook_rounds.counts(input, stragglers, settles=True)
 
 
+def races(input: Input, trail: Trail) -> Iterator[Race]:
+    """Each branch's hook against its wait, where the log tells.
+
+    A wait is drawn when its branch has launched, so which one is whose is a replay's to say. As long as none of the
+    round's waits has ended before the hook received, the hook was first whichever it is; else the race stays open.
+    """
+    for round, index, hook in hook_rounds.hooks_of(input, trail):
+        if hook.rank is None:
+            continue
+        following = trail.hook(f"{input.token}:{round + 1}:0")
+        waits = trail.waits(hook.rank, None if following is None else following.rank)
+        received = hook.received[0] if hook.received else None
+        ended = [wait.end for wait in waits if wait.end is not None]
+        if received is not None and all(end > received for end in ended):
+            yield storm.branch_race(trail, round, index, received, None)
+
+
 def warnings(input: Input) -> list[str]:
     """What would make the scenario prove nothing."""
     first, last = input.resume_burst_offset_ms, input.resume_burst_offset_ms + input.resume_burst_jitter_ms
@@ -104,6 +122,7 @@ BLOCKED_BRANCH = Workload(
     stragglers=storm.count_stragglers,
     counts=counts,
     roles=hook_rounds.roles,
+    races=races,
     warnings=warnings,
     ledger_code=storm.BAD_LEDGER,
     vacuous=vacuous,

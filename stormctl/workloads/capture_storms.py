@@ -6,7 +6,7 @@ and ``finalize``), one argument object per step, and branch durations spread on 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from stormctl.workloads.base import (
     WaitForHook,
     Workload,
 )
+from stormctl.workloads.races import Drawn, Race, Trail, ends, written
 
 LATE = "late"
 
@@ -225,6 +226,38 @@ def hook_roles(input: Input, log: EventLog) -> RoleReport:
     return storm.count_roles(log, _limits(input), "hook_created", input.width)
 
 
+def step_races(input: Input, trail: Trail) -> Iterator[Race]:
+    """Each branch's settlement against the wait that is drawn right after it."""
+    for round in range(input.rounds):
+        for branch in range(input.width):
+            settle = trail.step("settle", {"r": round, "b": branch, "ms": work_for(input, round, branch)})
+            if settle is not None:
+                yield _race(trail, round, branch, settle.end, trail.after(settle))
+
+
+def hook_races(input: Input, trail: Trail) -> Iterator[Race]:
+    """Each branch's hook against its wait: a round draws all its hooks, and then one wait per hook in their order."""
+    for round in range(input.rounds):
+        for branch in range(input.width):
+            hook = trail.hook(f"{input.token}:{round}:{branch}")
+            if hook is not None:
+                received = hook.received[0] if hook.received else None
+                yield _race(trail, round, branch, received, trail.after(hook, input.width))
+
+
+def _race(trail: Trail, round: int, branch: int, settled: int | None, watchdog: Drawn | None) -> Race:
+    """A branch that settles is released; one that is late recovers and is finalized."""
+    argument = {"r": round, "b": branch}
+    return Race(
+        branch=(round, branch),
+        ends=ends(settled=settled, late=None if watchdog is None else watchdog.end),
+        written=written(
+            settled=trail.steps("release", argument),
+            late=[*trail.steps("recover", argument), *trail.steps("finalize", argument)],
+        ),
+    )
+
+
 CAPTURE_STEP_STORM = Workload(
     name="capture-step-storm",
     summary="the step storm whose runs on the real SDK were captured",
@@ -236,6 +269,7 @@ CAPTURE_STEP_STORM = Workload(
     stragglers=stragglers,
     counts=step_counts,
     roles=step_roles,
+    races=step_races,
     vacuous=one_sided,
 )
 
@@ -250,5 +284,6 @@ CAPTURE_HOOK_STORM = Workload(
     stragglers=stragglers,
     counts=hook_counts,
     roles=hook_roles,
+    races=hook_races,
     vacuous=one_sided,
 )

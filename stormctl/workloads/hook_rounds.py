@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any, Protocol
 
 from stormctl.engine.hook import Hook
@@ -11,6 +11,7 @@ from stormctl.engine.workflow import Workflow
 from stormctl.history import EventLog
 from stormctl.workloads import storm
 from stormctl.workloads.base import Act, Pressure, Resume, RoleReport, RunEnded, Sleep, Together, WaitForHook
+from stormctl.workloads.races import Drawn, Race, Trail
 from stormctl.workloads.storm import StormInput
 
 
@@ -106,6 +107,22 @@ def counts(input: HookInput, stragglers: int, *, settles: bool) -> Mapping[str, 
         "hook_created": branches,
         "wait_created": branches + (input.rounds if input.between_round_sleep_ms > 0 else 0),
     }
+
+
+def hooks_of(input: HookInput, trail: Trail) -> Iterator[tuple[int, int, Drawn]]:
+    """Round, index and hook of every branch whose hook is in a log."""
+    for round in range(input.rounds):
+        for index in range(input.width):
+            hook = trail.hook(f"{input.token}:{round}:{index}")
+            if hook is not None:
+                yield round, index, hook
+
+
+def races(input: HookInput, trail: Trail) -> Iterator[Race]:
+    """Each branch's hook against its wait: a round draws all its hooks, and then one wait per hook in their order."""
+    for round, index, hook in hooks_of(input, trail):
+        received = hook.received[0] if hook.received else None
+        yield storm.branch_race(trail, round, index, received, trail.after(hook, input.width))
 
 
 def roles(input: HookInput, log: EventLog) -> RoleReport:

@@ -6,7 +6,7 @@ beside the others to know whether the store, the queue and the hooks work at all
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from stormctl.workloads.base import (
     WaitForHook,
     Workload,
 )
+from stormctl.workloads.races import Race, Trail, ends, written
 
 SLEEP, WAKE = "sleep", "wake"
 
@@ -164,6 +165,30 @@ def roles(input: Input, log: EventLog) -> RoleReport:
     )
 
 
+def races(input: Input, trail: Trail) -> Iterator[Race]:
+    """Each iteration's sleep against the first payload that no iteration before it has read."""
+    hook = trail.hook(input.token)
+    if hook is None:
+        return
+    read = 0
+    for iteration in range(input.iterations):
+        sync = trail.step("syncStep", trail.run_id, iteration)
+        sleep = None if sync is None else trail.after(sync)
+        if sleep is None:
+            return
+        drains = trail.steps("drainStep", input.drain_delay_ms, trail.run_id, iteration)
+        more = trail.after(sleep) if input.sleep_branch_wait_count > 0 else None
+        slept = [] if more is None else [more]
+        if not drains:
+            slept += trail.steps("syncStep", trail.run_id, iteration + 1)
+        received = hook.received[read] if len(hook.received) > read else None
+        race = Race((iteration,), ends(wake=received, sleep=sleep.end), written(wake=drains, sleep=slept[:1]))
+        yield race
+        if race.contradictions:
+            return  # whether the payload has been read is what every later race hangs on
+        read += bool(drains)
+
+
 def warnings(input: Input) -> list[str]:
     """What would make the scenario prove nothing."""
     last, whole = input.resume_delay_ms + input.resume_jitter_ms, input.iterations * input.sleep_ms
@@ -188,6 +213,7 @@ HOOK_SLEEP = Workload(
     stragglers=sleeps,
     counts=counts,
     roles=roles,
+    races=races,
     warnings=warnings,
     infra=infra,
     control=True,

@@ -90,6 +90,7 @@ HOOK_STORM = Workload(
     stragglers=storm.count_stragglers,
     counts=counts,
     roles=hook_rounds.roles,
+    races=hook_rounds.races,
     warnings=warnings,
     ledger_code=storm.BAD_LEDGER,
     vacuous=storm.one_sided,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from stormctl.engine.workflow import Workflow
 from stormctl.history import EventLog
 from stormctl.workloads import storm
 from stormctl.workloads.base import Act, Pressure, Resume, RoleReport, RunEnded, Sleep, Uniform, WaitForHook, Workload
+from stormctl.workloads.races import Race, Trail
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,16 @@ def roles(input: Input, log: EventLog) -> RoleReport:
     return storm.count_roles(log, storm.role_limits(input), "settleStep", input.width)
 
 
+def races(input: Input, trail: Trail) -> Iterator[Race]:
+    """Each branch's settlement against the wait that is drawn right after it."""
+    for round in range(input.rounds):
+        for index in range(input.width):
+            delay = branch_delay(input, round, index)
+            settle = trail.step("settleStep", delay, trail.run_id, round, index, input.attr_writes)
+            if settle is not None:
+                yield storm.branch_race(trail, round, index, settle.end, trail.after(settle))
+
+
 def warnings(input: Input) -> list[str]:
     """What would make the scenario prove nothing."""
     spread = input.jitter_buckets // 2 * input.step_delay_jitter_ms
@@ -123,6 +134,7 @@ STEP_STORM = Workload(
     stragglers=storm.count_stragglers,
     counts=counts,
     roles=roles,
+    races=races,
     warnings=warnings,
     ledger_code=storm.BAD_LEDGER,
     vacuous=storm.one_sided,

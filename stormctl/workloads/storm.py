@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from stormctl.engine.workflow import Workflow
 from stormctl.history import EventLog, kinds
 from stormctl.workloads.base import Act, Pressure, RoleExcess, RoleReport, SetAttributes, Sleep, StepBody
+from stormctl.workloads.races import Drawn, Race, Trail, ends, written
 
 SETTLED, WATCHDOG = "settled", "watchdog"
 #: the error code of a completed run whose ledger does not add up
@@ -85,6 +86,28 @@ STEPS: dict[str, StepBody] = {
     "releaseStep": short_step,
     "reconcileStep": short_step,
 }
+
+# -- the races as a log tells them ------------------------------------------------------------------------------------
+
+
+def branch_race(trail: Trail, round: int, index: int, settled: int | None, watchdog: Drawn | None) -> Race:
+    """The race of a branch. ``settled`` is where its settlement has its result, ``watchdog`` is its wait.
+
+    Recovery follows the watchdog alone; finalization names who won.
+    """
+    run_id = trail.run_id
+    return Race(
+        branch=(round, index),
+        ends=ends(settled=settled, watchdog=None if watchdog is None else watchdog.end),
+        written=written(
+            settled=trail.steps("finalizeStep", run_id, round, index, SETTLED),
+            watchdog=[
+                *trail.steps("recoverStep", run_id, round, index),
+                *trail.steps("finalizeStep", run_id, round, index, WATCHDOG),
+            ],
+        ),
+    )
+
 
 # -- what must hold at the end --------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ whoever takes a wake for a heartbeat renames everything after it (vercel/workflo
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from stormctl.workloads.base import (
     WaitForHook,
     Workload,
 )
+from stormctl.workloads.races import Drawn, Race, Trail, ends, written
 
 START, CONTINUE, HEARTBEAT, WAKE = "start", "continue", "heartbeat", "wake"
 #: how far the driver's idle times lie around the heartbeat, as a share of it
@@ -214,6 +215,93 @@ def _wake(input: Input, pressure: Pressure, sequence: int, *, fresh: bool) -> Ge
         pressure.resumes_failed += 1
 
 
+# -- the races as a log tells them ----------------------------------------------------------------------------------
+
+
+def races(input: Input, trail: Trail) -> Iterator[Race]:
+    """What caused each cycle: the heartbeat, or the next fresh wake that nobody has read. A stale wake leaves no trace.
+
+    Which one did shows in what follows the cycle: only after a heartbeat is a new one armed. A heartbeat that ended
+    while the loop was still at work wins whatever was received before it, because the read has one more turn to take.
+    """
+    hook = trail.hook(input.token)
+    if hook is None:
+        return
+    fresh = [index for index in hook.received if _is_fresh(trail, index)]
+    loop, read = _Told(input, trail), 0
+    heartbeat: Drawn | None = None
+    loop.play()
+    while read < input.wakes and loop.cycles < input.max_cycles:
+        begun = loop.synced()
+        if heartbeat is None:
+            arm = loop.armed()
+            heartbeat = None if arm is None else trail.after(arm)
+            begun = None if arm is None else arm.end
+        if heartbeat is None or begun is None:
+            return
+        wake = fresh[read] if read < len(fresh) else None
+        if heartbeat.end is not None and heartbeat.end < begun:
+            wake = None
+        if wake is None and heartbeat.end is None:
+            return
+        cycle = loop.cycles
+        loop.play()
+        rearmed, went_on = loop.armed(), loop.verified("before")
+        shown = written(heartbeat=[rearmed]) if rearmed is not None else written(wake=went_on[:1])
+        race = Race((cycle,), ends(wake=wake, heartbeat=heartbeat.end), shown)
+        yield race
+        if race.contradictions or not loop.began(cycle):
+            return
+        if race.first == WAKE:
+            read += 1
+        else:
+            heartbeat = None
+
+
+class _Told:
+    """The loop as the steps in a log tell it."""
+
+    def __init__(self, input: Input, trail: Trail) -> None:
+        self._input = input
+        self._trail = trail
+        self.cycles = 0
+
+    def play(self) -> None:
+        """A cycle, and those that follow it at once."""
+        more = True
+        while more and self.cycles < self._input.max_cycles:
+            more = follows(self.cycles, self._input.continue_every)
+            self.cycles += 1
+
+    def verified(self, phase: str, cycle: int | None = None) -> list[Drawn]:
+        """The verifications of a phase of a cycle, of the next one by default."""
+        input, at = self._input, self.cycles if cycle is None else cycle
+        return self._trail.steps(
+            "verifyStep", input.short_step_ms, self._trail.run_id, at, phase, input.step_payload_bytes
+        )
+
+    def armed(self) -> Drawn | None:
+        """The verification before the heartbeat that is armed now."""
+        return next(iter(self.verified(HEARTBEAT)), None)
+
+    def began(self, cycle: int) -> bool:
+        """Whether a cycle was begun."""
+        return bool(self.verified("before", cycle))
+
+    def synced(self) -> int | None:
+        """Where the last cycle ended."""
+        input = self._input
+        last = self._trail.step(
+            "syncStep", input.short_step_ms, self._trail.run_id, self.cycles - 1, input.step_payload_bytes
+        )
+        return None if last is None else last.end
+
+
+def _is_fresh(trail: Trail, index: int) -> bool:
+    payload = trail.payload(index)
+    return isinstance(payload, Mapping) and bool(payload.get("fresh"))
+
+
 # -- what must hold -------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +397,7 @@ WAKE_LOOP = Workload(
     stragglers=heartbeats,
     counts=counts,
     roles=roles,
+    races=races,
     warnings=warnings,
     ledger_code="BAD_WAKE_LOOP_LEDGER",
     vacuous=vacuous,

@@ -17,18 +17,7 @@ from stormctl.worlds.encode import is_packed, pack, unpack
 from stormctl.worlds.rows import Entity, Kind, RunEntity
 from stormctl.worlds.store_ops import Mark, Tail, TokenOwner
 
-PAYLOAD_KEY = {
-    kinds.RUN_CREATED: "input",
-    kinds.STEP_CREATED: "input",
-    kinds.STEP_STARTED: "input",
-    kinds.STEP_COMPLETED: "result",
-    kinds.STEP_FAILED: "error",
-    kinds.STEP_RETRYING: "error",
-    kinds.RUN_COMPLETED: "output",
-    kinds.RUN_FAILED: "error",
-    kinds.HOOK_CREATED: "metadata",
-    kinds.HOOK_RECEIVED: "payload",
-}
+PAYLOAD_KEY = kinds.PAYLOAD_KEY
 _OTHER_PAYLOAD = "payload"
 #: Where a field of ours goes whose name the payload of its type has taken.
 _ASIDE = "stormctl"

@@ -45,6 +45,7 @@ def test_it_names_the_flip_and_the_divergence(
         "one-body": "clean",
         "lifecycle": "clean",
         "roles": "violated",
+        "log-order": "unknown",
         "ledger": "unknown",
         "rebinding": "violated",
     }

@@ -53,6 +53,7 @@ def test_a_run_that_called_itself_completed_flips_under_the_generation_that_wrot
     nets, dispenser = report["rebinding"]
     assert verdicts(report) == {
         **dict.fromkeys(("dense", "id-order", "one-body", "lifecycle", "roles", "ledger"), "clean"),
+        "log-order": "violated",
         "rebinding": "violated",
     }
     assert [(flip["from"], flip["to"], flip["rank"], flip["was"], flip["now"]) for flip in nets["flips"]] == [
