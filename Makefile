@@ -24,7 +24,7 @@ PLAN ?= configs/storm.yaml
 ARGS ?=
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help storm test test-lowest lint bench wheel-test clean
+.PHONY: help storm test test-sdk test-lowest lint bench sdk-table wheel-test clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,8 +32,11 @@ help: ## List the targets.
 storm: $(VENV)/.installed ## Run the main storm on the local store and show what came of it (always exit 0 once it ran).
 	$(BIN)/stormctl run $(PLAN) --report-only $(ARGS)
 
-test: $(VENV)/.installed-dev ## Run all tests.
-	$(BIN)/python -m pytest $(PYTEST_ARGS) $(ARGS)
+test: $(VENV)/.installed-dev ## Run all tests but those of `make test-sdk`.
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not sdk" $(ARGS)
+
+test-sdk: $(VENV)/.installed-dev ## Run the tests that install and run published versions of the Workflow SDK.
+	$(BIN)/python -m pytest -m sdk $(ARGS)
 
 test-lowest: ## Run all tests on the oldest releases of everything that pyproject.toml allows, in .venv-lowest.
 	@mkdir -p build
@@ -48,6 +51,10 @@ lint: $(VENV)/.installed-dev ## Check style, types and the one-way arrows betwee
 
 bench: $(VENV)/.installed ## Print how long the things take that have a goal.
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python "$$file"; done
+
+sdk-table: $(VENV)/.installed ## Measure versions of the Workflow SDK again, for docs/sdk.md (needs Node.js).
+	$(BIN)/stormctl run configs/sdk-table.yaml --report-only $(ARGS)
+	$(BIN)/python .ci/sdk_table.py .stormctl/sdk-table/latest docs/sdk.md
 
 wheel-test: $(VENV)/.installed-dev ## Build the wheel and test it in a clean environment, away from the source.
 	PYTHON="$(PYTHON)" BUILDER="$(BIN)/python" .ci/wheel-test

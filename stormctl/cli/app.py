@@ -18,6 +18,7 @@ from stormctl.cli.conditions import conditions
 from stormctl.cli.engines import engines
 from stormctl.cli.explain import explain
 from stormctl.cli.run import run
+from stormctl.cli.sdk import sdk
 from stormctl.cli.sweep import sweep
 from stormctl.cli.worker import worker
 from stormctl.cli.world import world
@@ -42,6 +43,7 @@ app.command("explain")(explain)
 app.command("worker")(worker)
 app.command("clean")(clean)
 app.add_typer(world, name="world")
+app.add_typer(sdk, name="sdk")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

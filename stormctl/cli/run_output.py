@@ -35,6 +35,7 @@ from stormctl.worlds.open import ServerHandle
 
 if TYPE_CHECKING:
     from stormctl.report.load import Artefact
+    from stormctl.storm.subject import Target
 
 _BY_VERDICT = {"clean": EXIT_CLEAN, "violated": EXIT_VIOLATIONS}
 
@@ -122,23 +123,36 @@ def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
     return combine(codes(show(path, console, pictures=True)), report_only=report_only)
 
 
+def target_of(plan: Plan, server: ServerHandle | None) -> Target:
+    """What the plan's target names."""
+    from stormctl.storm import sdk_plan
+
+    if plan.target == sdk_plan.TARGET:
+        from stormctl.targets.sdk.target import SdkTarget
+
+        return SdkTarget(server)
+    from stormctl.storm.embedded import Embedded
+
+    return Embedded(server)
+
+
 def _until_swept(storm: _Storm, handler: Handler, interrupts: _Interrupts) -> None:
     from stormctl.storm.after import sweep_storm
 
-    asyncio.run(_storm(storm, handler, interrupts))
+    target = target_of(storm.plan, storm.server)
+    asyncio.run(_storm(storm, target, handler, interrupts))
     interrupts.check()
-    with closing(sweep_storm(storm.plan, storm.folder, storm.attempts)) as swept:
+    with closing(sweep_storm(storm.plan, storm.folder, storm.attempts, target)) as swept:
         for event in swept:
             handler.handle(event)
             interrupts.check()
 
 
-async def _storm(storm: _Storm, handler: Handler, interrupts: _Interrupts) -> None:
+async def _storm(storm: _Storm, target: Target, handler: Handler, interrupts: _Interrupts) -> None:
     from stormctl.storm.driver import run_storm
-    from stormctl.storm.embedded import Embedded
 
     interrupts.task = asyncio.current_task()
-    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, target=Embedded(storm.server))
+    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, target=target)
     async with aclosing(running) as events:
         async for event in events:
             if isinstance(event, AttemptLanded):

@@ -1,4 +1,4 @@
-"""After a storm: every captured log is swept, and replayed at every prefix by the generation that wrote it."""
+"""After a storm: every captured log is swept as its target says, and replayed at every prefix by its engines."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from pathlib import Path
 
 from stormctl.readers import Unreadable
 from stormctl.storm.attempt import Attempt, Cell
-from stormctl.storm.events import LogSwept
+from stormctl.storm.embedded import Embedded
+from stormctl.storm.events import LogSwept, StormNoted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
-from stormctl.sweeps import LogReport, Severity, SweepPlan, Verdict, sweep_paths, sweep_report
+from stormctl.storm.subject import Target
+from stormctl.sweeps import LogReport, Severity, Verdict, sweep_paths, sweep_report
 
 
-def sweep_storm(plan: Plan, folder: StormFolder, attempts: list[Attempt]) -> Generator[LogSwept, None, None]:
-    """Sweep the log of every landed attempt, write ``sweeps.json``, and yield what was found, log by log.
+def sweep_storm(
+    plan: Plan, folder: StormFolder, attempts: list[Attempt], target: Target | None = None
+) -> Generator[LogSwept | StormNoted, None, None]:
+    """Sweep the log of every landed attempt, write ``sweeps.json``, and yield what was found, log by log, and then what
+    the target has to say of them.
 
-    The processes of the storm are gone by now, so all cores are used.
+    ``target`` is what ran them; none stands for our own runtime. The processes of the storm are gone by now, so all
+    cores are used.
     """
+    target = target if target is not None else Embedded()
     reports: list[LogReport] = []
     unreadable: list[Unreadable] = []
     by_cell: dict[Cell, list[Path]] = {}
@@ -27,14 +34,15 @@ def sweep_storm(plan: Plan, folder: StormFolder, attempts: list[Attempt]) -> Gen
         if path.exists():
             by_cell.setdefault(attempt.cell, []).append(path)
     for cell, paths in by_cell.items():
-        wanted = SweepPlan(workload=cell.scenario, engines=(cell.generation,))
-        for item in sweep_paths(paths, wanted, processes=os.cpu_count() or 1):
+        for item in sweep_paths(paths, target.sweeps(cell), processes=os.cpu_count() or 1):
             if isinstance(item, Unreadable):
                 unreadable.append(item)
                 continue
             reports.append(item)
             yield swept(cell, item)
     folder.write_json("sweeps.json", sweep_report(reports, unreadable))
+    for text in target.account(folder, attempts):
+        yield StormNoted(text)
 
 
 def swept(cell: Cell, report: LogReport) -> LogSwept:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from stormctl.storm.names import Names
 from stormctl.storm.plan import Plan
+from stormctl.storm.sdk_plan import TARGET, processes_of
 from stormctl.workloads.base import Workload
 from stormctl.worlds.condition import Fence, Lock
 from stormctl.worlds.conditions import condition_named
@@ -44,9 +45,10 @@ class Description:
         """The description as plain text, about 80 columns wide."""
         plan = self.plan
         yield f"plan {plan.name}, seed {plan.seed}"
+        counts = "/".join(str(count) for count in dict.fromkeys(map(plan.attempts_of, plan.cells)))
         yield (
-            f"{len(plan.cells)} cells of {plan.attempts} attempts: {plan.total} in all, {plan.concurrency} at once, "
-            f"{plan.processes} worker process{'es' if plan.processes != 1 else ''}"
+            f"{len(plan.cells)} cells of {counts} attempts: {plan.total} in all, {plan.concurrency} at once, "
+            f"{_run_by(plan)}"
         )
         for cell in plan.cells:
             yield f"  {cell.scenario:<14} {cell.arm}"
@@ -63,6 +65,8 @@ class Description:
         for fault in plan.faults:
             how = f", {fault.when.text}" if fault.when is not None else ", all the time"
             yield f"  {fault.label}{how}"
+        for line in plan.host_faults.lines():
+            yield f"host: {line}"
         yield "what corrupts a log, and whether this plan exercises it:"
         for one in self.exercised:
             yield f"  {'yes' if one.met else 'no':<5}{one.what}, {one.where}: {one.why}"
@@ -74,7 +78,8 @@ def describe(plan: Plan, names: Names | None = None) -> Description:
     """What the plan would run, how long that can take, and whether it can show anything."""
     names = names if names is not None else Names.built()
     each = plan.cap_ms * plan.time_scale
-    worst = min(plan.budget_ms + each, len(plan.cells) * math.ceil(plan.attempts / plan.concurrency) * each)
+    in_turn = sum(math.ceil(plan.attempts_of(cell) / plan.concurrency) for cell in plan.cells)
+    worst = min(plan.budget_ms + each, in_turn * each)
     exercised = [*_writers(plan, names), *_stale_loads(plan), *_counting(plan, names)]
     return Description(plan, worst, tuple(exercised), tuple(calibration(plan, names)))
 
@@ -125,7 +130,17 @@ def _writers(plan: Plan, names: Names) -> Iterator[Exercised]:
         yield Exercised("several invocations", scenario, several, why + processes)
 
 
+def _run_by(plan: Plan) -> str:
+    """What runs the attempts."""
+    if plan.target == TARGET:
+        most = max(map(processes_of, plan.cells))
+        return f"cell after cell on {'one server' if most == 1 else f'up to {most} servers'} of the Workflow SDK"
+    return f"{plan.processes} worker process{'es' if plan.processes != 1 else ''}"
+
+
 def _stale_loads(plan: Plan) -> Iterator[Exercised]:
+    if plan.target == TARGET:
+        return  # what a published version refuses is what the storm is to find out
     for name in dict.fromkeys(cell.condition for cell in plan.cells):
         condition = condition_named(name)
         refuses = condition.fence is not Fence.NONE and condition.lock is not Lock.NONE

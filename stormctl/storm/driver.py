@@ -44,8 +44,18 @@ def turns(plan: Plan, earlier: Earlier = NEVER_STARTED) -> deque[Turn]:
         Turn(cell, number)
         for number in range(1, plan.attempts + 1)
         for cell in plan.cells
-        if (cell, number) not in landed
+        if number <= plan.attempts_of(cell) and (cell, number) not in landed
     )
+
+
+def rounds(waiting: deque[Turn], *, apart: bool) -> list[deque[Turn]]:
+    """The turns in the order in which they are taken: one round of all, or cell after cell."""
+    if not apart:
+        return [waiting]
+    by_cell: dict[Cell, deque[Turn]] = {}
+    for turn in waiting:
+        by_cell.setdefault(turn.cell, deque()).append(turn)
+    return list(by_cell.values())
 
 
 async def run_storm(
@@ -63,7 +73,7 @@ async def run_storm(
         plan.name,
         plan.seed,
         folder.path,
-        dict.fromkeys(plan.cells, plan.attempts),
+        {cell: plan.attempts_of(cell) for cell in plan.cells},
         tuple(calibration(plan)),
         len(earlier.landed),
     )
@@ -79,7 +89,7 @@ async def run_storm(
             with suppress(StoreFailure):  # the disk may be what failed, and the first error is the one to tell
                 storm.finish("interrupted" if isinstance(bad, (asyncio.CancelledError, GeneratorExit)) else "failed")
             raise
-        reason = "budget" if storm.waiting else "done"
+        reason = "budget" if storm.left else "done"
         storm.finish(reason)
     yield StormFinished(folder.path, storm.landed, plan.total, reason, time.monotonic() - began)
 
@@ -93,6 +103,7 @@ class _Storm:
         self._earlier = earlier
         self._target = target
         self.waiting = turns(plan, earlier)
+        self.left = len(self.waiting)
         self.landed = len(earlier.landed)
         self._events: asyncio.Queue[StormEvent | BaseException | None] = asyncio.Queue(maxsize=1000)
 
@@ -102,23 +113,13 @@ class _Storm:
         async with self._target.stage(plan, self._folder, self._events.put, self._earlier.lost) as stage:
             for note in stage.notes:
                 yield StormNoted(note)
-            labs = {cell: Lab(plan, cell, self._folder) for cell in plan.cells}
-            deadline = time.monotonic() + plan.budget_ms / 1000
-            tasks = [
-                asyncio.create_task(self._launch(stage, labs, deadline))
-                for _ in range(min(plan.concurrency, len(self.waiting)))
-            ]
-            left = len(tasks)
+            tasks = [asyncio.create_task(self._rounds(stage))]
             tasks += [asyncio.create_task(self._watch(one)) for one in stage.watches()]
             try:
-                while left:
-                    event = await self._events.get()
-                    if event is None:
-                        left -= 1
-                    elif isinstance(event, BaseException):
+                while (event := await self._events.get()) is not None:
+                    if isinstance(event, BaseException):
                         raise event
-                    else:
-                        yield event
+                    yield event
             finally:
                 for task in tasks:
                     task.cancel()
@@ -131,21 +132,51 @@ class _Storm:
             {"schema": "stormctl.storm/1", "reason": reason, "landed": self.landed, "planned": self._plan.total},
         )
 
-    async def _launch(self, stage: Stage, labs: dict[Cell, Lab], deadline: float) -> None:
-        """Make one attempt after another while there are any and the budget lasts."""
+    async def _rounds(self, stage: Stage) -> None:
+        """Make every round of attempts, each when all of the one before have landed."""
         try:
-            while self.waiting and time.monotonic() < deadline:
-                turn = self.waiting.popleft()
-                subject = stage.subject(turn.cell, turn.number)
-                attempt = AttemptRun(labs[turn.cell], subject, turn.number, self._earlier.note(turn.cell, turn.number))
-                landed = await attempt.run(partial(self._announce, turn))
-                self._folder.record(landed)
-                self.landed += 1
-                await self._events.put(AttemptLanded(landed))
+            labs = {cell: Lab(self._plan, cell, self._folder) for cell in self._plan.cells}
+            deadline: float | None = None
+            for waiting in rounds(self.waiting, apart=self._target.apart):
+                cells = tuple(dict.fromkeys(turn.cell for turn in waiting))
+                if deadline is not None and time.monotonic() >= deadline:
+                    break
+                for cell in cells:
+                    await stage.open(cell)
+                    labs[cell].fit(stage)
+                if deadline is None:  # what had to be installed and started first is not launching
+                    deadline = time.monotonic() + self._plan.budget_ms / 1000
+                await self._round(stage, waiting, labs, deadline)
+                for cell in cells:
+                    await stage.close(cell)
         except Exception as bad:
             await self._events.put(bad)
             return
         await self._events.put(None)
+
+    async def _round(self, stage: Stage, waiting: deque[Turn], labs: dict[Cell, Lab], deadline: float) -> None:
+        launching = [
+            asyncio.create_task(self._launch(stage, waiting, labs, deadline))
+            for _ in range(min(self._plan.concurrency, len(waiting)))
+        ]
+        try:
+            await asyncio.gather(*launching)
+        finally:
+            for task in launching:
+                task.cancel()
+            await asyncio.gather(*launching, return_exceptions=True)
+
+    async def _launch(self, stage: Stage, waiting: deque[Turn], labs: dict[Cell, Lab], deadline: float) -> None:
+        """Make one attempt after another while there are any and the budget lasts."""
+        while waiting and time.monotonic() < deadline:
+            turn = waiting.popleft()
+            self.left -= 1
+            subject = stage.subject(turn.cell, turn.number)
+            attempt = AttemptRun(labs[turn.cell], subject, turn.number, self._earlier.note(turn.cell, turn.number))
+            landed = await attempt.run(partial(self._announce, turn))
+            self._folder.record(landed)
+            self.landed += 1
+            await self._events.put(AttemptLanded(landed))
 
     async def _announce(self, turn: Turn, run_id: str) -> None:
         self._folder.announce(turn.cell, turn.number, run_id)

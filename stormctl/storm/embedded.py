@@ -12,7 +12,7 @@ from typing import Any
 
 from stormctl.history import LOG_READ_AT, Capture, EventLog, Evidence, ReadRecord, RunRow, kinds
 from stormctl.readers.evidence import missing_from
-from stormctl.storm.attempt import Cell
+from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.crew import Crew
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
@@ -20,6 +20,7 @@ from stormctl.storm.registered import Registered, registered
 from stormctl.storm.resume import Lost
 from stormctl.storm.stores import Stores
 from stormctl.storm.subject import Remains, Tell
+from stormctl.sweeps import SweepPlan
 from stormctl.worlds import AppendRequest, Message, Refused, World
 from stormctl.worlds.base import NO_PAYLOAD, Appended
 from stormctl.worlds.open import ServerHandle
@@ -184,6 +185,15 @@ class _Stage:
             for note in getattr(world, "notes", ()):
                 yield f"{cell.label}: {note}"
 
+    async def open(self, _cell: Cell) -> None:
+        """All stores are open already: the workers serve them together."""
+
+    async def close(self, _cell: Cell) -> None:
+        """They stay open until the storm ends."""
+
+    def fitted(self, _cell: Cell, input: Any) -> Any:
+        return input
+
     def subject(self, cell: Cell, _number: int) -> EmbeddedRun:
         from ulid import ULID
 
@@ -203,8 +213,19 @@ class _Stage:
 class Embedded:
     """The target. ``server`` is the database for worlds that need one."""
 
+    #: all cells in turn, so that a drift of the machine hits every cell alike
+    apart = False
+
     def __init__(self, server: ServerHandle | None = None) -> None:
         self._server = server
+
+    def sweeps(self, cell: Cell) -> SweepPlan:
+        """Strictly, and replayed by the generation that wrote them."""
+        return SweepPlan(workload=cell.scenario, engines=(cell.generation,))
+
+    def account(self, _folder: StormFolder, _attempts: Sequence[Attempt]) -> Iterator[str]:
+        """The tables say it all."""
+        yield from ()
 
     @asynccontextmanager
     async def stage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stormctl.engine.generations import GENERATIONS, generation
@@ -17,7 +17,7 @@ from stormctl.worlds.presets import CONDITIONS
 
 TOKEN = "token"
 #: The targets that a storm can drive today.
-TARGETS = ("embedded",)
+TARGETS = ("embedded", "sdk")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,10 @@ class Names:
     def unchecked(cls) -> Names:
         """Any name goes."""
         return cls()
+
+    def for_sdk(self) -> Names:
+        """The same for a plan whose worlds and versions are the SDK's: those were checked as they were read."""
+        return replace(self, generations=None, conditions=None, worlds=None)
 
     def known(self, kind: str, name: str) -> str:
         """The name, if it is one of its kind (``scenario``, ``world``, ...); else PlanError with the likeliest one."""

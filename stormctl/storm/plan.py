@@ -11,12 +11,15 @@ together under ``matrix.pair``, so that the old pair and the new one are two cel
 An entry of ``pair`` is ``CONDITION + GENERATION``, or a mapping of any axes (every entry the same ones). The first
 entry is the old arm of every comparison and the last the new one.
 
-``input`` is for every scenario that has the key; ``inputs`` holds a mapping per scenario, which wins.
+``input`` is for every scenario that has the key; ``inputs`` holds a mapping per scenario, which wins. ``attempts`` is a
+number for every cell, or a mapping per scenario.
+
+A plan with ``target: sdk`` varies versions of the real SDK instead: :mod:`stormctl.storm.sdk_plan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -25,12 +28,13 @@ from typing import Any
 import yaml
 
 from stormctl.errors import PlanError, suggest
-from stormctl.storm import planfile
+from stormctl.storm import planfile, sdk_plan
 from stormctl.storm.attempt import Cell
 from stormctl.storm.faults.base import Fault
 from stormctl.storm.faults.registry import parse_faults
 from stormctl.storm.names import Names
 from stormctl.storm.planfile import format_duration, parse_count, parse_duration, parse_number
+from stormctl.storm.sdk_plan import NO_HOST_FAULTS, HostFaults, parse_host_faults
 from stormctl.worlds.conditions import condition_named
 from stormctl.worlds.open import world_kind
 
@@ -43,14 +47,15 @@ DEFAULTS: Mapping[str, Any] = {
     "time_scale": 1.0, "storage_scale": 1.0, "hydration_jitter_ms": 1, "budget": "10m", "cap": "240s", "faults": [],
     "sweeps": ["all"],
 }  # fmt: skip
-KEYS = ("schema", "name", *DEFAULTS, *AXES, "input", "inputs", "matrix")
+KEYS = ("schema", "name", *DEFAULTS, *AXES, "input", "inputs", "matrix", *sdk_plan.OWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan, checked. ``attempts`` are per cell; ``budget_ms`` (for launching) is wall time; ``cap_ms`` (per run) is
-    before ``time_scale``. ``axes`` and ``pairs`` are the matrix; ``inputs`` has every planned scenario, each with all
-    its fields but the token, which is made anew for every attempt.
+    """A plan, checked. ``attempts`` are per cell, and ``own_attempts`` by scenario win; ``budget_ms`` (for launching)
+    is wall time; ``cap_ms`` (per run) is before ``time_scale``. ``axes`` and ``pairs`` are the matrix; ``inputs`` has
+    every planned scenario, each with all its fields but the token, which is made anew for every attempt.
+    ``host_faults`` are for the target ``sdk``.
     """
 
     name: str
@@ -70,6 +75,8 @@ class Plan:
     faults: tuple[Fault, ...] = ()
     sweeps: tuple[str, ...] = ("all",)
     source: str = ""
+    own_attempts: Mapping[str, int] = field(default_factory=dict)
+    host_faults: HostFaults = NO_HOST_FAULTS
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -89,7 +96,11 @@ class Plan:
     @property
     def total(self) -> int:
         """Attempts in all cells together."""
-        return self.attempts * len(self.cells)
+        return sum(map(self.attempts_of, self.cells))
+
+    def attempts_of(self, cell: Cell) -> int:
+        """Attempts of one cell."""
+        return self.own_attempts.get(cell.scenario, self.attempts)
 
 
 def load_plan(
@@ -114,13 +125,19 @@ def parse_plan(
     names = names if names is not None else Names.built()
     _check_head(document, source)
     given = {**DEFAULTS, **document, "matrix": dict(_mapping(document.get("matrix"), "matrix"))}
+    target = (overrides or {}).get("target", [given["target"]])[-1]
     written_for = _strings(given["matrix"].get("scenario", given.get("scenario", [])), "scenario")
     given["input"] = dict(_mapping(given.get("input"), "input"))
     given["inputs"] = {k: dict(_mapping(v, f"inputs.{k}")) for k, v in _mapping(given.get("inputs"), "inputs").items()}
     for key, values in (overrides or {}).items():
-        _override(given, key, values)
+        _override(given, key, values, sdk_plan.AXES if target == sdk_plan.TARGET else AXES)
     if seed is not None:
         given["seed"] = seed
+    sdk_plan.check_keys(str(given["target"]), (*document, *given["matrix"], *(overrides or {})))
+    if target == sdk_plan.TARGET:
+        if "processes" not in document:
+            given["processes"] = 1  # of ours a storm has two, of the SDK one server is what people run
+        given, names = sdk_plan.in_columns(given), names.for_sdk()
     axes, pairs = _in_full(*_matrix(given), names)
     plan = Plan(
         name=_name(given.get("name")),
@@ -128,7 +145,7 @@ def parse_plan(
         axes=axes,
         pairs=pairs,
         target=names.known("target", _one(given["target"], "target")),
-        attempts=parse_count(given["attempts"], "attempts", 1, 10_000),
+        **_attempts(given["attempts"], axes, pairs, names),
         concurrency=parse_count(given["concurrency"], "concurrency", 1, 512),
         processes=parse_count(given["processes"], "processes", 1, 64),
         time_scale=parse_number(given["time_scale"], "time_scale", 0.001, 100),
@@ -139,6 +156,7 @@ def parse_plan(
         faults=parse_faults(given["faults"]),
         sweeps=tuple(names.known("sweep", one) for one in _strings(given["sweeps"], "sweeps")),
         source=source,
+        host_faults=parse_host_faults(given.get("host_faults")),
     )
     _check_cells(plan, names)
     inputs = names.inputs(plan.scenarios, written_for, given["input"], given["inputs"])
@@ -153,7 +171,7 @@ def resolved_yaml(plan: Plan) -> str:
         "seed": plan.seed,
         "inputs": {scenario: dict(values) for scenario, values in plan.inputs.items()},
         "target": plan.target,
-        "attempts": plan.attempts,
+        "attempts": dict(plan.own_attempts) or plan.attempts,
         "concurrency": plan.concurrency,
         "processes": plan.processes,
         "time_scale": plan.time_scale,
@@ -163,10 +181,23 @@ def resolved_yaml(plan: Plan) -> str:
         "cap": format_duration(plan.cap_ms),
         "faults": [fault.row() for fault in plan.faults],
         "sweeps": list(plan.sweeps),
-        "matrix": {axis: list(values) for axis, values in plan.axes.items()},
     }
-    if plan.pairs:
-        document["matrix"]["pair"] = [dict(pair) for pair in plan.pairs]
+    if plan.target == sdk_plan.TARGET:
+        document = {key: value for key, value in document.items() if key not in (*sdk_plan.FOREIGN, "processes")}
+        document["host_faults"] = plan.host_faults.row()
+        document["matrix"] = {
+            name: [sdk_plan.as_written(axis, value)[1] for value in values]
+            for axis, values in plan.axes.items()
+            for name in [sdk_plan.as_written(axis, values[0])[0]]
+        }
+        if plan.pairs:
+            document["matrix"]["pair"] = [
+                dict(sdk_plan.as_written(axis, value) for axis, value in pair.items()) for pair in plan.pairs
+            ]
+    else:
+        document["matrix"] = {axis: list(values) for axis, values in plan.axes.items()}
+        if plan.pairs:
+            document["matrix"]["pair"] = [dict(pair) for pair in plan.pairs]
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -212,6 +243,22 @@ def _in_full(
     """Every name as it is known: a generation may be named by its pull request, and knobs in any order."""
     known = {axis: tuple(names.known(axis, value) for value in values) for axis, values in axes.items()}
     return known, tuple({axis: names.known(axis, value) for axis, value in pair.items()} for pair in pairs)
+
+
+def _attempts(
+    value: Any, axes: Mapping[str, tuple[str, ...]], pairs: Sequence[Mapping[str, str]], names: Names
+) -> dict[str, Any]:
+    """``attempts``: a number, or one for each scenario. The largest stands for the plan."""
+    if not isinstance(value, dict):
+        return {"attempts": parse_count(value, "attempts", 1, 10_000)}
+    own = {
+        names.known("scenario", str(name)): parse_count(count, f"attempts.{name}", 1, 10_000)
+        for name, count in value.items()
+    }
+    for scenario in (*axes.get("scenario", ()), *(pair["scenario"] for pair in pairs if "scenario" in pair)):
+        if scenario not in own:
+            raise PlanError(f"attempts names no number for {scenario}", remedy=f"Add `{scenario}: 8` under attempts.")
+    return {"attempts": max(own.values()), "own_attempts": own}
 
 
 def _pair(entry: Any) -> Mapping[str, str]:
@@ -261,7 +308,7 @@ def faults_of(plan: Plan, cell: Cell) -> tuple[tuple[int, Fault], ...]:
     return tuple((number, fault) for number, fault in enumerate(plan.faults, start=1) if why_not(fault, cell) is None)
 
 
-def _override(given: dict[str, Any], key: str, values: list[str]) -> None:
+def _override(given: dict[str, Any], key: str, values: list[str], axes: Sequence[str]) -> None:
     where = f"-P {key}"
     head, _, rest = key.partition(".")
     if head in ("input", "inputs"):
@@ -275,10 +322,10 @@ def _override(given: dict[str, Any], key: str, values: list[str]) -> None:
         target[field_name] = _scalar(_single(values, where))
     elif key == "pair":
         given["matrix"]["pair"] = list(values)
-    elif key in AXES:
-        if any(key in _pair(pair) for pair in _list(given["matrix"].get("pair", []), "matrix.pair")):
+    elif key in axes:
+        if axes == AXES and any(key in _pair(pair) for pair in _list(given["matrix"].get("pair", []), "matrix.pair")):
             raise PlanError(f"{where}: the plan varies {key} in pairs", remedy='Choose pairs: -P "pair=main + nets".')
-        given["matrix"][key] = list(values)
+        given["matrix"][key] = [_scalar(value) if key == "processes" else value for value in values]
     elif key == "sweeps":
         given[key] = list(values)
     elif key in KEYS and key not in ("schema", "matrix", "faults"):

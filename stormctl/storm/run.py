@@ -20,7 +20,7 @@ from stormctl.storm.folder import StormFolder
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan
 from stormctl.storm.pump import Pump
-from stormctl.storm.subject import Subject
+from stormctl.storm.subject import Stage, Subject
 from stormctl.workloads.base import Pressure, scaled
 from stormctl.workloads.registry import workload
 from stormctl.worlds.mint import now_ms
@@ -47,6 +47,10 @@ class Lab:
         self.code = workload(cell.scenario)
         self.input = scaled(self.code.parse_input(plan.inputs[cell.scenario]), plan.time_scale)
         self.cap_ms = plan.cap_ms * plan.time_scale
+
+    def fit(self, stage: Stage) -> None:
+        """Take the input that the cell can play, now that it is open."""
+        self.input = stage.fitted(self.cell, self.input)
 
     def seed(self, number: int) -> int:
         """The seed of an attempt's driver: the same for the same plan seed, cell and number, on any machine."""
@@ -168,7 +172,7 @@ class AttemptRun:
         whole = replace(
             capture,
             run=replace(kept, workload=lab.code.name, input=asdict(self._input)),
-            data={"outcome": str(outcome), **capture.data, **asdict(lab.cell)},
+            data={"outcome": str(outcome), **asdict(lab.cell), **capture.data},  # a target may know it better
         )
         write_capture(whole, lab.folder.path)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from stormctl.errors import UsageError
 from stormctl.storm.plan import Plan
+from stormctl.storm.sdk_plan import TARGET, world_of
 from stormctl.worlds.open import ServerHandle, world_kind
 
 
@@ -18,7 +19,7 @@ def server_for(plan: Plan, dsn: str | None, *, create_schema: bool = False) -> I
     ``create_schema`` lets stormctl make its schema in a database that it did not make. UsageError for a DSN that no
     cell could use, and whatever finding a server raises.
     """
-    kinds = {kind.server: kind for cell in plan.cells if (kind := world_kind(cell.world)).server is not None}
+    kinds = {kind.server: kind for cell in plan.cells if (kind := world_kind(world_of(cell))).server is not None}
     if not kinds:
         if dsn is not None or create_schema:
             option = "--dsn" if dsn is not None else "--create-schema"
@@ -32,7 +33,7 @@ def server_for(plan: Plan, dsn: str | None, *, create_schema: bool = False) -> I
     assert kind.server is not None
     server = kind.server(dsn)
     try:
-        if kind.prepare is not None:
+        if kind.prepare is not None and plan.target != TARGET:  # the SDK makes its tables itself
             kind.prepare(server, create_schema)
         yield server
     finally:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stormctl.history import Capture, EventLog, RunRow
-from stormctl.storm.attempt import Cell
+from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.events import StormEvent
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
 from stormctl.storm.resume import Lost
+from stormctl.sweeps import SweepPlan
 
 #: puts an event of the storm into its stream
 Tell = Callable[[StormEvent], Awaitable[None]]
@@ -84,6 +85,18 @@ class Stage(Protocol):
         """What a person should know before the first attempt."""
         ...
 
+    async def open(self, cell: Cell) -> None:
+        """Get a cell ready, before its first attempt. An error ends the storm."""
+        ...
+
+    async def close(self, cell: Cell) -> None:
+        """Let go of a cell: no attempt of it will be made any more. May be called for one that was never opened."""
+        ...
+
+    def fitted(self, cell: Cell, input: Any) -> Any:
+        """The input of a scenario as the cell can play it. Only of an open cell."""
+        ...
+
     def subject(self, cell: Cell, number: int) -> Subject:
         """The run of a new attempt."""
         ...
@@ -94,7 +107,18 @@ class Stage(Protocol):
 
 
 class Target(Protocol):
-    """What a storm drives."""
+    """What a storm drives. ``apart``: its cells are run one after the other, because they would disturb each other."""
+
+    @property
+    def apart(self) -> bool: ...
+
+    def sweeps(self, cell: Cell) -> SweepPlan:
+        """How the logs of a cell are swept: by which profile, and replayed by which engines."""
+        ...
+
+    def account(self, folder: StormFolder, attempts: Sequence[Attempt]) -> Iterable[str]:
+        """What else there is to say of a storm when its logs were swept, in sentences."""
+        ...
 
     def stage(
         self, plan: Plan, folder: StormFolder, tell: Tell, lost: Sequence[Lost] = ()

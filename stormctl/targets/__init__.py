@@ -1,0 +1,1 @@
+"""Storms and replays on software that is not ours."""
