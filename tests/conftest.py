@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ def plain_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_forks_unasked() -> Iterator[None]:
+    """Prefixes are replayed one by one: a process full of tests takes longer to fork than a replay does.
+
+    What is about the shared walk forks for every prefix (the fixtures ``forks`` and ``forked``).
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("stormctl.engine.replay.SHORT", sys.maxsize)
+        yield
 
 
 @pytest.fixture(scope="session")

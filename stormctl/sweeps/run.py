@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -51,6 +52,8 @@ ORDER = (
     "log-order",
     "ledger",
 )
+#: how long an interrupt may come after the news that the children have died of it
+INTERRUPTED_S = 0.2
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _REGISTERED = (acknowledged, commit_order, cursor_skip, dense, id_order, ledger, lifecycle, log_order, one_body, roles)
 
@@ -113,6 +116,7 @@ def sweep_paths(
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(workers, initializer=_as_child) as pool:
@@ -121,6 +125,13 @@ def sweep_paths(
                 swept = pool.map(_sweep_whole_file, files, [plan] * len(files))
             for item in found:
                 yield from [item] if isinstance(item, Unreadable) else next(swept)
+        except BrokenProcessPool:
+            # Ctrl-C in a terminal ends the children too, and theirs may be told first
+            time.sleep(INTERRUPTED_S)
+            raise StormctlError(
+                "a process that swept some of the logs died",
+                remedy="Look whether memory ran out, and sweep fewer logs at once.",
+            ) from None
         except BaseException:
             for child in set(multiprocessing.active_children()) - others:
                 child.kill()  # a stopped one would not end otherwise

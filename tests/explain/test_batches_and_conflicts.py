@@ -16,6 +16,7 @@ from stormctl.explain import batches_of, reconstruct
 from stormctl.explain.conflicts import Clash, conflicts_of
 from stormctl.explain.hidden import asks_for, leave_one_out
 from stormctl.explain.known import known_writers, snapshots_shared
+from stormctl.explain.writers import Reconstruction
 from stormctl.history import Capture, EventLog, Evidence
 from stormctl.readers.open import open_captures
 from stormctl.testing import LogBuilder
@@ -47,8 +48,12 @@ class TestTheRealLog:
         code = workload("step-storm")
         return engine_for("nets", code, code.parse_input({}))
 
-    def test_batches_are_those_that_upstream_found(self, real: EventLog, storm_engine: ReplayEngine) -> None:
-        found = batches_of(real, reconstruct(real, storm_engine))
+    @pytest.fixture(scope="class")
+    def origins(self, real: EventLog, storm_engine: ReplayEngine) -> Reconstruction:
+        return reconstruct(real, storm_engine)
+
+    def test_batches_are_those_that_upstream_found(self, real: EventLog, origins: Reconstruction) -> None:
+        found = batches_of(real, origins)
         written = {tuple(create.place for create in batch.creates): batch for batch in found}
 
         def prefixes(*places: int) -> list[int]:
@@ -59,9 +64,10 @@ class TestTheRealLog:
         assert prefixes(630) == [610, 611]
         assert [create.place for create in written[(630,)].also] == [633], "197 can be either's"
 
-    def test_the_two_writers_gave_one_call_two_ranks(self, real: EventLog, storm_engine: ReplayEngine) -> None:
-        found = reconstruct(real, storm_engine)
-        conflicts = conflicts_of(real, storm_engine, found, batches_of(real, found))
+    def test_the_two_writers_gave_one_call_two_ranks(
+        self, real: EventLog, storm_engine: ReplayEngine, origins: Reconstruction
+    ) -> None:
+        conflicts = conflicts_of(real, storm_engine, origins, batches_of(real, origins))
         by_clash = {one.clash: one for one in conflicts}
         assert [create.place for create in by_clash[Clash.CALL].creates] == [630, 631]
         rank = by_clash[Clash.RANK]

@@ -50,7 +50,7 @@ def test_kills_at_random_points_lose_nothing_that_was_acknowledged(tmp_path: Pat
         tmp_path,
         "--report-only",
         world=world,
-        condition="seq-final[stale_ms=2000]",
+        condition="seq-final[stale_ms=5000]",
         attempts=max(8, KILLS // 2),
         concurrency=3,
         time_scale=0.02,
