@@ -22,7 +22,7 @@ COMPILE = $(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests?/' $(V
 
 PLAN ?= configs/storm.yaml
 ARGS ?=
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 
 .PHONY: help storm test test-sdk test-lowest lint bench sdk-table wheel-test clean
 

@@ -18,7 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 # Timing says nothing on a shared machine; in CI the same examples every time.
-settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "local",
+    deadline=None,
+    max_examples=int(os.environ.get("STORMCTL_EXAMPLES", "40")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 

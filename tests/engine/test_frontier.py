@@ -171,7 +171,7 @@ class TestEveryPrefix:
         perturbation = Perturbation(hops, 0.5, jitter, seed, jitter, warm, grain, attributes)
         check(engine(body, generation), log, hidden=hidden, perturbation=perturbation)
 
-    @pytest.mark.parametrize("generation", ["nets", "dispenser", "registered"])
+    @pytest.mark.parametrize("generation", ["nets", "registered"])
     def test_of_the_fixtures(self, generation: str, forks: list[children.Child]) -> None:
         ended = set()
         for capture in captures():

@@ -36,7 +36,7 @@ class TestTheRealLog:
             pytest.skip(f"{NAME} is not beside this clone")
         (capture,) = open_captures([path])
         assert isinstance(capture, Capture)
-        return explain(capture, ExplainPlan(workload="step-storm", engines=("nets", "dispenser", "registered")))
+        return explain(capture, ExplainPlan(workload="step-storm", engines=("nets", "registered")))
 
     def test_names_the_class_and_what_closed_it(self, found: Explanation) -> None:
         assert found.answer is Answer.EXPLAINED
@@ -62,7 +62,7 @@ class TestTheRealLog:
         assert (found.written_by, found.written_by_sure) == ("nets", True)
         rows = {row.engine: row for row in found.generations}
         assert (rows["nets"].explained, rows["nets"].creates, rows["nets"].unexplained) == (204, 204, ())
-        for name in ("dispenser", "registered"):
+        for name in ("registered",):
             assert (rows[name].explained, rows[name].unexplained, rows[name].flips) == (203, (631,), 0)
             assert rows[name].clean_through == 630
         assert found.today is not None

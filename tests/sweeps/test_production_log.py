@@ -8,13 +8,13 @@ import pytest
 
 from stormctl.history import Capture
 from stormctl.readers import open_captures
-from stormctl.sweeps import LogReport, SweepPlan, Verdict, sweep_log
+from stormctl.sweeps import LogReport, PrefixRange, SweepPlan, Verdict, sweep_log
 
 
 def swept(shared_data: Path, *engines: str) -> LogReport:
     (capture,) = open_captures([shared_data / "wrun-41KZYJ92TP-storm-log.json"])
     assert isinstance(capture, Capture)
-    return sweep_log(capture, SweepPlan(workload="step-storm", engines=engines))
+    return sweep_log(capture, SweepPlan(workload="step-storm", engines=engines, prefixes=PrefixRange(540, None)))
 
 
 def test_only_the_role_counts_see_the_fault(shared_data: Path) -> None:
@@ -45,7 +45,7 @@ def test_each_generation_gives_the_published_numbers(
     shared_data: Path, engine: str, flips: list[tuple[object, ...]], clean_through: int, rank: int
 ) -> None:
     (found,) = swept(shared_data, engine).rebinding
-    assert found.prefixes == 652
+    assert found.prefixes == 115, "tests of the command and of the engine replay all 652"
     assert [(flip.before, flip.after, flip.rank, flip.was, flip.now) for flip in found.flips] == flips
     assert found.clean_through == clean_through
     lost = found.divergence
