@@ -191,10 +191,18 @@ def _headline(
     guilty = facts.guilty
     if guilty is None or doubted:
         latent = facts.flip is not None and row.group is Group.ENGINE and facts.closing is not None
-        return f"{row.title}{closed}" + ("; no two writers met it, and this run was not harmed by it" if latent else "")
+        return f"{row.title}{closed}" + (_latent(facts) if latent else "")
     create = guilty.create
     rank = "" if create.rank is None else f", rank {create.rank}"
     return f"{row.title}{closed}: the guilty write is position {create.place}{rank}, {create.name or create.kind}"
+
+
+def _latent(facts: Facts) -> str:
+    """What a flip did to a run whose log has no guilty write."""
+    wrong = facts.report.fatal_by_sweep().get("log-order", 0)
+    if wrong:
+        return f"; no two writers met it, and {wrong} of the run's branches contradict its log"
+    return "; no two writers met it, and this run was not harmed by it"
 
 
 def _workload(found: Investigation, plan: ExplainPlan) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from stormctl.engine.door import Engine
 from stormctl.errors import UsageError
 from stormctl.explain import Answer, ExplainPlan, Explanation, classes, explain
+from stormctl.explain.explain import _latent
 from stormctl.history import Capture, RunRow, kinds
 from stormctl.readers.open import open_captures
 from stormctl.sweeps.plan import own_engine
@@ -182,3 +184,18 @@ def test_any_log_is_answered_without_a_crash(events: list[tuple[str, int]], name
     assert found.answer in Answer
     assert found.headline
     assert (found.answer is Answer.CLEAN) <= (found.named is None)
+
+
+class TestAFlipThatNoTwoWritersMet:
+    """The headline may call a run unharmed only where no branch of it contradicts its log."""
+
+    @staticmethod
+    def said(**fatal: int) -> str:
+        report = SimpleNamespace(fatal_by_sweep=lambda: fatal)
+        return _latent(SimpleNamespace(report=report))  # type: ignore[arg-type]
+
+    def test_did_no_harm_where_the_log_agrees(self) -> None:
+        assert self.said(rebinding=4).endswith("this run was not harmed by it")
+
+    def test_did_harm_where_branches_contradict_the_log(self) -> None:
+        assert self.said(**{"log-order": 4}).endswith("4 of the run's branches contradict its log")
