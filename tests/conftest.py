@@ -21,7 +21,7 @@ SHARED = ROOT.parent / "shared"
 settings.register_profile(
     "local",
     deadline=None,
-    max_examples=int(os.environ.get("STORMCTL_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("STORMCTL_EXAMPLES", "100")),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from stormctl.readers.open import Unreadable
+from stormctl.sweeps.report import unreadable_rows
 
 SCHEMA = "stormctl.explain/1"
 
@@ -191,7 +192,7 @@ def explain_report(logs: Sequence[Explanation], unreadable: Sequence[Unreadable]
     return {
         "schema": SCHEMA,
         "logs": [log.to_json() for log in logs],
-        "unreadable": [{"source": one.source, "error": one.text} for one in unreadable],
+        "unreadable": unreadable_rows(unreadable),
     }
 
 

@@ -68,8 +68,13 @@ def sweep_report(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = (
     return {
         "schema": SCHEMA,
         "logs": [log.to_json() for log in logs],
-        "unreadable": [{"source": one.source, "error": one.text} for one in unreadable],
+        "unreadable": unreadable_rows(unreadable),
     }
+
+
+def unreadable_rows(unreadable: Sequence[Unreadable]) -> list[dict[str, str]]:
+    """What could not be read, as every report has it."""
+    return [{"source": one.source, "error": one.text} for one in unreadable]
 
 
 def _result(result: SweepResult) -> dict[str, Any]:

@@ -12,7 +12,15 @@ from stormctl.explain import Answer, Explanation, explain
 from stormctl.explain.taxonomy import classes
 from stormctl.history import RunRow
 from stormctl.testing import LogBuilder
-from tests.engine.known_faults import YEAR, buffered_race, late_claim, late_claim_log, neighbours, unread
+from tests.engine.known_faults import (
+    YEAR,
+    buffered_claim,
+    buffered_race,
+    late_claim,
+    late_claim_log,
+    neighbours,
+    unread,
+)
 from tests.explain.overlap import Overlap, plan
 from tests.explain.seeded import around_the_flip, busy, quiet_log
 
@@ -136,23 +144,9 @@ class TestACache:
 
 
 class TestARunThatFailedOverASoundLog:
-    async def claim(self, wf: Any, _input: Any) -> None:
-        hook = wf.hook("door")
-
-        async def working() -> None:
-            await wf.step("work")
-            await wf.step("after the work")
-
-        async def reading() -> None:
-            await wf.sleep(1000)
-            await hook.next()
-            await wf.step("after the hook")
-
-        await wf.all([working(), reading()])
-
     def log(self) -> Overlap:
         log = opened().hook_created(0, "door").step_created(1, "work").step_started(1).wait_created(2)
-        made = Overlap(self.claim, log.hook_received(0).wait_completed(2).step_completed(1), "nets")
+        made = Overlap(buffered_claim, log.hook_received(0).wait_completed(2).step_completed(1), "nets")
         made.write(made.read())
         return made
 
@@ -161,20 +155,20 @@ class TestARunThatFailedOverASoundLog:
         [("parked-idle", "buffered-claim-on-replay", 3406), ("turnstile", "late-claim-on-replay", 3879)],
     )
     def test_is_named_by_the_generation_that_cannot_follow_it(self, generation: str, name: str, pull: int) -> None:
-        found = told(self.log(), self.claim, generation)
+        found = told(self.log(), buffered_claim, generation)
         assert found.answer is Answer.EXPLAINED
         assert found.named is not None
         assert (found.named.name, found.named.weight) == (name, "shown")
         assert pull in found.named.closed_by
 
     def test_is_open_where_nobody_says_which_engine_ran_it(self) -> None:
-        found = told(self.log(), self.claim)
+        found = told(self.log(), buffered_claim)
         assert found.answer is Answer.OPEN
         assert found.named is not None
         assert found.named.weight == "fits"
 
     def test_says_nothing_of_the_kind_while_the_run_lives(self) -> None:
-        found = told(self.log(), self.claim, failed=False)
+        found = told(self.log(), buffered_claim, failed=False)
         assert found.named is None
 
     def test_of_an_older_generation_was_read_by_another(self) -> None:
