@@ -178,8 +178,13 @@ class RunLogs:
         end = raw.rfind(b"\n") + 1
         log.offset += end
         candidates = [event_id for event_id, _ in journal_of(raw[:end])]
+        before = len(log.known)
         for event_id in [*log.waiting, *candidates]:
             if event_id not in log.known:
+                self._read(run_id, event_id, log)
+        if log.waiting and len(log.known) > before:
+            # One may have been published after it was missed and before a later one was found: that would be a hole.
+            for event_id in [one for one in log.waiting if one not in log.known]:
                 self._read(run_id, event_id, log)
 
     def _list(self, run_id: str, log: RunLog) -> None:

@@ -19,7 +19,7 @@ from tests.postgres_server import needs_postgres
 from tests.storm.real import Storm
 
 pytestmark = [pytest.mark.storm]
-KILLS = int(os.environ.get("STORMCTL_KILLS", "10")) // 2
+KILLS = int(os.environ.get("STORMCTL_KILLS", "16")) // 2
 #: appends of about one run, so that most runs lose a worker or two
 CHANCE = 0.012
 

@@ -251,13 +251,13 @@ class TestAWorkerThatDies:
 
 class TestFaults:
     def test_kills_at_named_points_lose_no_event_of_a_run(self, start: Start) -> None:
-        kill = {"kill": "worker", "at": "publish", "every": 25, "limit": 3}
+        kill = {"kill": "worker", "at": "publish", "every": 25, "limit": 6}
         storm = start("--report-only", attempts=4, concurrency=2, faults=[kill])
         storm.workers()
         ended = storm.end(90)
         assert (ended.code, ended.err) == (0, "")
-        assert ended.out.count(" took its place") == 3
-        assert "faults fired: kill worker at publish 3" in ended.out
+        assert ended.out.count(" took its place") == 6
+        assert "faults fired: kill worker at publish 6" in ended.out
         assert {row["outcome"] for row in storm.attempts()} == {"completed"}
         for row in storm.attempts():
             log = (storm.folder / "logs" / f"{row['run_id']}.ndjson").read_text().splitlines()

@@ -101,3 +101,35 @@ class TestACursor:
                 await world.load(RUN, "yesterday")
 
         asyncio.run(go())
+
+
+def test_a_publication_between_two_looks_leaves_no_hole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first file of a pair was looked for before it was linked, the second after: both are read."""
+
+    async def go() -> list[int | None]:
+        writer = local(tmp_path, SEQ_FINAL)
+        for request in make_run():
+            await writer.append(request)
+        reader = joined(tmp_path)
+        await reader.load(RUN)
+        await writer.append(want("step_created", STEP, name="a", payload=1, writer="A"))
+        await writer.append(want("step_created", STEP_2, name="b", payload=2, writer="A"))
+        files = reader.store.logs._files
+        read, looks = files.read, []
+
+        def late(path: Path) -> bytes:
+            looks.append(path)
+            if len(looks) == 1:
+                raise FileNotFoundError(path)
+            return read(path)
+
+        monkeypatch.setattr(files, "read", late)
+        page = await reader.load(RUN)
+        monkeypatch.undo()
+        await reader.close()
+        await writer.close()
+        assert looks
+        return [event.position for event in page.events]
+
+    positions = asyncio.run(go())
+    assert positions == list(range(1, len(positions) + 1))
