@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from stormctl.engine.door import Divergence
 from stormctl.engine.prepared import Prepared
-from stormctl.history import digest_value, ids
+from stormctl.history import ids
 from stormctl.history.kinds import STEP_CREATED
+from stormctl.history.tokens import token_digest
 
 if TYPE_CHECKING:
     from stormctl.engine.context import Context, Item
@@ -96,7 +97,7 @@ def token(context: Context, event: Prepared, index: int, item: Item) -> Divergen
 
 def _hook(token: str | None) -> str:
     """A hook by the digest of its token, which is a secret."""
-    return "hook" if token is None else f"hook with token digest {digest_value(token)[:8]}"
+    return "hook" if token is None else f"hook with token digest {token_digest(token)[:8]}"
 
 
 def attributes(context: Context, event: Prepared, index: int, item: Item) -> Divergence:

@@ -18,6 +18,7 @@ from stormctl.engine.promise import FULFILLED, REJECTED, Promise
 from stormctl.engine.strategies import Registration
 from stormctl.history import kinds
 from stormctl.history.kinds import HOOK
+from stormctl.history.tokens import same_token
 
 if TYPE_CHECKING:
     from stormctl.engine.context import Context
@@ -156,7 +157,7 @@ class Hook:
     def offer(self, event: Prepared, index: int) -> bool:
         context = self._context
         token = event.event.token
-        if token is not None and token != self.token:
+        if token is not None and token != self.token and not same_token(token, self.token):
             self._leave()
             context.diverge_in_turn(divergence.token(context, event, index, self.item))
             return True

@@ -24,7 +24,10 @@ class PassOver(BaseException):
 class Promise:
     """A value to come. ``react`` is how everything else is built: a job ``(state, value)`` one hop after it settles."""
 
-    __slots__ = ("loop", "reactions", "state", "value")
+    #: ``parent``, on what :meth:`then` returns, is the promise that it came from
+    __slots__ = ("loop", "parent", "reactions", "state", "value")
+
+    parent: Promise
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -68,6 +71,7 @@ class Promise:
     def then(self, mapping: Callable[[Any], Any]) -> Promise:
         """The promise of ``mapping(value)``; an error passes through."""
         derived = Promise(self.loop)
+        derived.parent = self
 
         def job(state: int, value: Any) -> None:
             if state == REJECTED:

@@ -98,8 +98,15 @@ def _stale_prefix(facts: Facts) -> Match | None:
     return Match((foreign[0], stale.create.index), (text,))
 
 
+#: kinds of finding that speak of an entity which was created more than once
+_AGAIN = (
+    "moved-wait",
+    *(f"{how}-{kind}-created" for how in ("repeat", "late") for kind in (kinds.STEP, kinds.WAIT, kinds.HOOK)),
+)
+
+
 def _created_twice(facts: Facts) -> Match | None:
-    found = facts.findings("lifecycle", "repeat-step-created", "repeat-wait-created", "repeat-hook-created")
+    found = facts.findings("lifecycle", *_AGAIN)
     if not found:
         return None
     by_id: defaultdict[str, int] = defaultdict(int)

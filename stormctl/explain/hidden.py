@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stormctl.engine.door import Engine, Pass, Pending, Perturbation
+from stormctl.errors import StormctlError
 from stormctl.explain.creates import Created
 from stormctl.explain.writers import same_call
 from stormctl.history import EventLog, digest_value, kinds
@@ -116,10 +117,13 @@ class Shaken:
 def shaken(
     log: EventLog, engine: Engine, create: Created, lengths: Iterable[int], *, inputs: bool = True
 ) -> Shaken | None:
-    """The first perturbation under which a prefix asks for the create."""
+    """The first perturbation under which a prefix asks for the create. An engine that cannot be perturbed has none."""
     for length in lengths:
         for how, perturbation in _perturbations(length):
-            (replay,) = engine.passes(log, (length,), perturbation=perturbation)
+            try:
+                (replay,) = engine.passes(log, (length,), perturbation=perturbation)
+            except StormctlError:
+                return None
             if asks_for(replay, create, inputs=inputs):
                 return Shaken(create, engine.name, length, how, warm=perturbation.warm > 0)
     return None

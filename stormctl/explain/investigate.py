@@ -20,7 +20,7 @@ from stormctl.explain.writers import Clock, Reconstruction, reconstruct
 from stormctl.history import Capture, EventLog
 from stormctl.sweeps.base import Scenario
 from stormctl.sweeps.finding import Verdict
-from stormctl.sweeps.plan import Parallel
+from stormctl.sweeps.plan import NeedsWorkload, Parallel
 from stormctl.sweeps.rebinding import Flip
 from stormctl.sweeps.run import scenario_of, sweep_log
 from stormctl.sweeps.witness import clean
@@ -38,8 +38,9 @@ class Investigation:
 class _Engines:
     """Engines by name, opened once. One that cannot be opened is left out and said so."""
 
-    def __init__(self, plan: ExplainPlan, scenario: Scenario) -> None:
+    def __init__(self, plan: ExplainPlan, capture: Capture, scenario: Scenario | None) -> None:
         self._plan = plan
+        self._capture = capture
         self._scenario = scenario
         self._open: dict[str, Engine | None] = {}
         self.failed: dict[str, str] = {}
@@ -48,7 +49,9 @@ class _Engines:
         """The engine of that name, or None."""
         if name not in self._open:
             try:
-                engine = self._plan.open(name, self._scenario.workload, self._scenario.input)
+                engine = self._plan.open(name, self._capture, self._scenario)
+            except NeedsWorkload:
+                self._open[name] = None
             except StormctlError as error:
                 self._open[name] = None
                 self.failed[name] = f"{error}. {error.remedy}"
@@ -72,15 +75,13 @@ def investigate(capture: Capture, plan: ExplainPlan, *, clock: Clock = time.mono
         declared=_declared(capture),
         known=known_writers(capture),
     )
-    if scenario is None:
-        return Investigation(facts, why)
-    found = Investigation(facts)
+    found = Investigation(facts, why)
     if len(capture.log) > plan.max_events:
         found.left_out.append(
             f"all replays: the log has {len(capture.log)} events, and more than {plan.max_events} are not replayed"
         )
         return found
-    engines = _Engines(plan, scenario)
+    engines = _Engines(plan, capture, scenario)
     deadline = clock() + plan.seconds
     found.facts = _replayed(found, engines, names, deadline, clock)
     found.left_out += [f"{name}: {text}" for name, text in engines.failed.items()]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from stormctl.engine.door import Engine
 from stormctl.engine.generations import GENERATIONS
-from stormctl.sweeps.plan import SweepPlan, known_workload, own_engine
+from stormctl.readers.reading import BY_CONTENT, Reading
+from stormctl.sweeps.plan import Opener, SweepPlan, known_workload, open_own
 from stormctl.sweeps.profiles import STRICT
 from stormctl.workloads.base import Workload
 
@@ -33,8 +32,9 @@ class ExplainPlan:
     seconds: float = SECONDS
     max_events: int = MAX_EVENTS
     jobs: int = 1
+    read_as: Reading = BY_CONTENT
     find: Callable[[str], Workload | None] = known_workload
-    open: Callable[[str, Workload, Any], Engine] = own_engine
+    open: Opener = open_own
 
     def sweep(self) -> SweepPlan:
         """The sweeps that need no replay."""
@@ -51,9 +51,9 @@ def newest() -> str:
 
 
 def order_with(names: tuple[str, ...]) -> tuple[str, ...]:
-    """All generations, oldest first, each followed by the changed forms of it among ``names``."""
+    """All generations, oldest first, each followed by the changed forms of it among ``names``; then other engines."""
     order: list[str] = []
     for name in GENERATIONS:
         order.append(name)
         order.extend(one for one in names if one != name and one.partition("[")[0] == name)
-    return tuple(dict.fromkeys(order))
+    return tuple(dict.fromkeys((*order, *names)))

@@ -19,6 +19,7 @@ from stormctl.errors import StormctlError
 from stormctl.explain.creates import Created, creates_of
 from stormctl.explain.ranges import NOTHING, Ranges, RangesBuilder
 from stormctl.history import Event, EventLog, Inline, digest_value, kinds
+from stormctl.history.tokens import same_token
 from stormctl.sweeps.rebinding import Flip, flips
 from stormctl.sweeps.witness import clean
 
@@ -269,7 +270,7 @@ def same_call(create: Created, item: Pending) -> bool:
         return False
     if create.name is not None and create.name not in (item.name, short(item.name)):
         return False
-    return create.token is None or item.token is None or create.token == item.token
+    return create.token is None or item.token is None or same_token(create.token, item.token)
 
 
 def _holds_value(event: Event) -> bool:

@@ -1,6 +1,7 @@
 """The log as data: events, ids and ranks, logs, captures. Nothing here reads a file or knows an engine."""
 
 from stormctl.history.capture import (
+    CAPTURED_AT,
     COMMIT_CLOCK,
     COMMIT_TIMES,
     LOG_READ_AT,
@@ -16,6 +17,7 @@ from stormctl.history.log import EventLog
 from stormctl.history.payload import Damaged, Inline, Payload, Sealed, digest_value
 
 __all__ = [
+    "CAPTURED_AT",
     "COMMIT_CLOCK",
     "COMMIT_TIMES",
     "LOG_READ_AT",

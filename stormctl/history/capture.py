@@ -25,6 +25,10 @@ who says so: ``server`` (the times of its commits, exact) or ``ctime`` (the last
 the event's publication by as long as its writer took to tidy up). Where our worlds keep an audit, that goes before."""
 
 
+CAPTURED_AT = "captured_at"
+"""The key in a capture's ``data`` for when the run was captured: epoch milliseconds."""
+
+
 class Facet(StrEnum):
     """A kind of evidence that a capture may hold or lack. The value is how a person reads it."""
 
@@ -33,6 +37,7 @@ class Facet(StrEnum):
     TIMES = "event times"
     CORRELATION_IDS = "correlation ids"
     NAMES = "step names"
+    STARTS = "the starts of its steps"
     RUN_BOUNDS = "the events that open and end the run"
     INPUTS = "step inputs"
     RESULT = "the run's returned value"
@@ -40,6 +45,7 @@ class Facet(StrEnum):
     AUDIT = "the append audit"
     READS = "the reads of its deliveries"
     ROWS = "entity rows"
+    EARLIER = "an earlier capture of the same run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A log with its evidence and whatever else was captured of the run."""
+    """A log with its evidence and whatever else was captured of the run.
+
+    ``earlier`` is another capture of the same run, made before this one: what it holds must be the beginning of this.
+    """
 
     source: str
     log: EventLog
@@ -122,7 +131,9 @@ class Capture:
     audit: tuple[AuditRecord, ...] | None = None
     reads: tuple[ReadRecord, ...] | None = None
     data: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    earlier: Capture | None = None
 
     def lacks(self, needs: frozenset[Facet]) -> tuple[Facet, ...]:
         """Which of the needed facets are missing, in the order in which facets are declared."""
-        return tuple(facet for facet in Facet if facet in needs and facet in self.evidence.missing)
+        absent = needs & self.evidence.missing
+        return tuple(facet for facet in Facet if facet in absent) if absent else ()

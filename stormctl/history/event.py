@@ -54,3 +54,46 @@ class Event:
     def is_terminal(self) -> bool:
         """Whether the event ends its run."""
         return self.type in kinds.RUN_TERMINAL
+
+
+class _Open:
+    """An event while it is filled: the same slots, which may be set."""
+
+    __slots__ = Event.__slots__
+
+    def __init__(
+        self,
+        type: str,
+        run_id: str,
+        event_id: str | None,
+        correlation_id: str | None,
+        position: int | None,
+        created_at: int | None,
+        name: str | None,
+        token: str | None,
+        resume_at: int | None,
+        spec: int | None,
+        payload: Payload | None,
+        data: Mapping[str, Any],
+    ) -> None:
+        self.type = type
+        self.run_id = run_id
+        self.event_id = event_id
+        self.correlation_id = correlation_id
+        self.position = position
+        self.created_at = created_at
+        self.name = name
+        self.token = token
+        self.resume_at = resume_at
+        self.spec = spec
+        self.payload = payload
+        self.data = data
+
+
+def quick_event(*fields: Any) -> Event:
+    """An event of all its fields, in their order, for readers of many: setting what is frozen takes three times as long
+    as all the rest of reading a row."""
+    made: Any = _Open(*fields)
+    made.__class__ = Event
+    event: Event = made
+    return event

@@ -17,11 +17,16 @@ from functools import lru_cache
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUE = {char: value for value, char in enumerate(ALPHABET)}
+#: Python's own digits of base 32, so that a body is read by one call.
+_DIGITS = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _BODY = re.compile(rf"[{ALPHABET}]{{26}}\Z")
 _SLOT = re.compile(r"0{10}[0-9]{16}\Z")
+#: A body that is no slot and no count: its first ten characters are a time.
+_DRAWN = re.compile(rf"(?!0{{10}}[0-9]{{16}}\Z)[{ALPHABET}]{{26}}\Z")
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 
 BODY_LENGTH = 26
+TIME_LENGTH = 10
 RANDOM_BITS = 80
 
 
@@ -39,13 +44,10 @@ def ordinal(body: str) -> int:
     """The integer that a 26-character body stands for; ValueError when it is not one."""
     if len(body) != BODY_LENGTH:
         raise ValueError(f"a body has {BODY_LENGTH} characters, this one has {len(body)}")
-    value = 0
-    try:
-        for char in body:
-            value = value << 5 | _VALUE[char]
-    except KeyError as unknown:
-        raise ValueError(f"{unknown.args[0]!r} is not a Crockford base-32 digit") from None
-    return value
+    if _BODY.match(body) is None:
+        odd = next(char for char in body if char not in _VALUE)
+        raise ValueError(f"{odd!r} is not a Crockford base-32 digit")
+    return int(body.translate(_DIGITS), 32)
 
 
 def body_of(value: int) -> str:
@@ -53,6 +55,16 @@ def body_of(value: int) -> str:
     if not 0 <= value < 1 << 130:
         raise ValueError("a body stands for an integer from 0 to 2**130 - 1")
     return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
+
+
+def is_drawn(body: str) -> bool:
+    """Whether the text is a body that was drawn, and no count."""
+    return _DRAWN.match(body) is not None
+
+
+def drawn(body: str) -> int | None:
+    """The integer that a drawn body stands for; None for a count, and for what is no body."""
+    return int(body.translate(_DIGITS), 32) if _DRAWN.match(body) else None
 
 
 def split(correlation_id: str) -> tuple[str, str]:
@@ -67,6 +79,17 @@ def slot_of(event_id: str) -> int | None:
     return int(body) if _SLOT.match(body) else None
 
 
+ULID, SLOT = "ulid", "slot"
+
+
+def scheme(event_id: str) -> str | None:
+    """By which scheme an event id was made: ``ulid``, ``slot``, or None for one that is unknown."""
+    body = event_id.rpartition("_")[2]
+    if _DRAWN.match(body):
+        return ULID
+    return SLOT if _SLOT.match(body) else None
+
+
 def slot_id(position: int, prefix: str = "evnt") -> str:
     """The slot id of a position: ``evnt_00000000000000000000000003``."""
     return f"{prefix}_{position:026d}"
@@ -77,10 +100,8 @@ def ulid_ms(event_id: str) -> int | None:
 
     A slot id is never decoded as a time (as a ULID it would read as the year 1970).
     """
-    body = split(event_id)[1]
-    if _SLOT.match(body) or not _BODY.match(body):
-        return None
-    return ordinal(body) >> RANDOM_BITS
+    body = event_id.rpartition("_")[2]
+    return int(body[:TIME_LENGTH].translate(_DIGITS), 32) if _DRAWN.match(body) else None
 
 
 def compose(ms: int, random_bits: int) -> str:

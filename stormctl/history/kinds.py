@@ -29,8 +29,9 @@ STEP_TERMINAL = frozenset({STEP_COMPLETED, STEP_FAILED})
 STEP_TYPES = frozenset({STEP_CREATED, STEP_STARTED, STEP_COMPLETED, STEP_FAILED, STEP_RETRYING})
 HOOK_TYPES = frozenset({HOOK_CREATED, HOOK_RECEIVED, HOOK_DISPOSED, HOOK_CONFLICT})
 WAIT_TYPES = frozenset({WAIT_CREATED, WAIT_COMPLETED})
+DRAWN_TYPES = STEP_TYPES | HOOK_TYPES | WAIT_TYPES
 CREATES = frozenset({STEP_CREATED, HOOK_CREATED, WAIT_CREATED})
-ALL_TYPES = STEP_TYPES | HOOK_TYPES | WAIT_TYPES | RUN_TERMINAL | frozenset({RUN_CREATED, RUN_STARTED, ATTR_SET, NOOP})
+ALL_TYPES = DRAWN_TYPES | RUN_TERMINAL | frozenset({RUN_CREATED, RUN_STARTED, ATTR_SET, NOOP})
 
 #: Under which key of its data an event of each type carries its payload, in every store of the SDK's kind.
 PAYLOAD_KEY = {
@@ -63,12 +64,23 @@ def is_decision(event_type: str, *, lazy_start: bool = False) -> bool:
     )
 
 
+def is_foreign(event_type: str) -> bool:
+    """Whether the type is another system's own, for which there is no counterpart here: ``temporal:marker_recorded``.
+
+    It keeps its place in the log, and no rule is asked of it.
+    """
+    return ":" in event_type
+
+
+#: The entity kind of each event type that speaks of one; every other speaks of the run.
+KIND_OF = {
+    **dict.fromkeys(STEP_TYPES, STEP),
+    **dict.fromkeys(HOOK_TYPES, HOOK),
+    **dict.fromkeys(WAIT_TYPES, WAIT),
+    ATTR_SET: ATTR,
+}
+
+
 def kind_of_type(event_type: str) -> str:
     """The entity kind that an event type speaks of: step, hook, wait, attr or run."""
-    if event_type in STEP_TYPES:
-        return STEP
-    if event_type in HOOK_TYPES:
-        return HOOK
-    if event_type in WAIT_TYPES:
-        return WAIT
-    return ATTR if event_type == ATTR_SET else RUN
+    return KIND_OF.get(event_type, RUN)

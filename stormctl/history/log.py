@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import overload
 
-from stormctl.history import ids
+from stormctl.history import ids, kinds
 from stormctl.history.event import Event
 
 #: No run draws more ids than this; a larger distance means that the base is not this run's.
@@ -78,9 +78,9 @@ class EventLog(Sequence[Event]):
         smallest: int | None = None
         for event in self.events:
             body = event.body
-            if body is None or event.correlation_id == self.run_id or not ids.is_body(body) or ids.is_count(body):
+            value = None if body is None or event.correlation_id == self.run_id else ids.drawn(body)
+            if value is None:
                 continue  # an attribute that a step wrote may carry the run's own id, which is no draw
-            value = ids.ordinal(body)
             if smallest is None and 0 <= value - seeded <= MAX_RANK:
                 return seeded  # one id of a seeded sequence cannot be so close to another run's by accident
             smallest = value if smallest is None else min(smallest, value)
@@ -89,12 +89,18 @@ class EventLog(Sequence[Event]):
     def rank(self, event: Event) -> int | None:
         """The rank of the event's entity: how many draws came before its id. None without an id that tells it."""
         body = event.body
-        if body is None or event.correlation_id == self.run_id or not ids.is_body(body) or ids.is_count(body):
+        value = None if body is None or event.correlation_id == self.run_id else ids.drawn(body)
+        if value is None:
             return None
-        rank = ids.ordinal(body) - self.base
+        rank = value - self.base
         return rank if abs(rank) <= MAX_RANK else None
 
     @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """The 0-based indices of the events that end the run: one in a sound log of a run that has ended."""
+        return tuple([index for index, event in enumerate(self.events) if event.type in kinds.RUN_TERMINAL])
+
+    @property
     def ended(self) -> bool:
         """Whether the log holds an event that ends the run."""
-        return any(event.is_terminal for event in self.events)
+        return bool(self.ends)

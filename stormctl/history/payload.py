@@ -59,12 +59,13 @@ class Inline:
 
 
 class Sealed:
-    """A payload of which only the digest was captured."""
+    """A payload of which only the digest is known. ``why`` says what became of the rest."""
 
-    __slots__ = ("_digest",)
+    __slots__ = ("_digest", "why")
 
-    def __init__(self, digest: str) -> None:
+    def __init__(self, digest: str, why: str = "was not captured") -> None:
         self._digest = digest
+        self.why = why
 
     @property
     def digest(self) -> str:
@@ -72,7 +73,7 @@ class Sealed:
 
     def load(self) -> Any:
         raise UnreadableInput(
-            f"the payload {self._digest} was not captured",
+            f"the payload {self._digest} {self.why}",
             remedy="Capture the run again with --with-payloads.",
         )
 

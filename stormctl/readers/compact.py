@@ -15,7 +15,8 @@ from typing import Any
 from stormctl.history import Capture, Event, EventLog, Evidence, Facet, ids, kinds
 from stormctl.history.log import MAX_RANK
 from stormctl.readers.fields import optional, required, shown
-from stormctl.readers.text import array_items, damaged
+from stormctl.readers.json_stream import array_items
+from stormctl.readers.text import at_most, damaged
 
 _HEAD = re.compile(rb'\s*\[\s*\{\s*"s"\s*:\s*-?\d+\s*,\s*"t"\s*:')
 _RUN = re.compile(r"wrun[-_]([0-9A-Z]{4,26})")
@@ -41,6 +42,7 @@ class CompactReader:
 
     name = "compact"
     summary = 'a JSON array of compact rows ({"s", "t", "k", "r", "n"})'
+    sign = 'a JSON array whose first row begins with "s" and "t"'
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Whether the file begins with such a row."""
@@ -50,7 +52,7 @@ class CompactReader:
         """The one capture of the file."""
         run_id = run_id_of(path)
         base = ids.seeded_base(run_id)
-        events = [_event(row, where, run_id, base) for where, row in array_items(path)]
+        events = [_event(row, where, run_id, base) for where, row in at_most(array_items(path), path.name)]
         places = [event.position for event in events if event.position is not None]
         omitted = tuple(place for place in (*_OPENING, max(places, default=0) + 1) if place not in places)
         evidence = Evidence("compact rows", missing=_MISSING, omitted=omitted)

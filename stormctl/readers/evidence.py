@@ -13,7 +13,7 @@ _BY_WORD = {facet.name.lower(): facet for facet in Facet}
 
 def missing_from(events: Sequence[Event], *, has_rows: bool, has_audit: bool, has_result: bool) -> frozenset[Facet]:
     """The facets that a list of events plainly lacks. A facet that only some events lack is not missing."""
-    drawn = [event for event in events if event.kind not in (kinds.RUN, kinds.ATTR)]
+    drawn = [event for event in events if event.type in kinds.DRAWN_TYPES]
     steps = [event for event in events if event.type == kinds.STEP_CREATED]
     held = {
         Facet.POSITIONS: any(event.position is not None for event in events),

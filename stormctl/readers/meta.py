@@ -77,18 +77,22 @@ def read(path: Path, stem: str) -> Meta:
     if len(content) > MAX_BYTES:
         raise damaged(path.name, f"is larger than {MAX_BYTES >> 20} MiB")
     refuse_hopeless(content, path)
-    row = parse(content.decode("utf-8", "replace"), path.name)
+    return from_json(parse(content.decode("utf-8", "replace"), path.name), path.name, stem)
+
+
+def from_json(row: Any, where: str, stem: str) -> Meta:
+    """The inverse of :func:`to_json`. ``stem`` names the run where the row does not."""
     if not isinstance(row, dict):
-        raise damaged(path.name, "is not a JSON object")
-    check_schema(row.get("schema"), path.name)
-    about = optional(row, "evidence", dict, path.name)
+        raise damaged(where, "is not a JSON object")
+    check_schema(row.get("schema"), where)
+    about = optional(row, "evidence", dict, where)
     return Meta(
-        run_id=optional(row, "run_id", str, path.name) or stem,
-        run=_run(optional(row, "run", dict, path.name), path.name),
-        evidence=None if about is None else worth.from_json(about, path.name),
-        events=optional(row, "events", int, path.name),
-        audit=optional(row, "audit", bool, path.name) or False,
-        data=optional(row, "data", dict, path.name) or {},
+        run_id=optional(row, "run_id", str, where) or stem,
+        run=_run(optional(row, "run", dict, where), where),
+        evidence=None if about is None else worth.from_json(about, where),
+        events=optional(row, "events", int, where),
+        audit=optional(row, "audit", bool, where) or False,
+        data=optional(row, "data", dict, where) or {},
     )
 
 

@@ -71,11 +71,11 @@ def payload_of(value: Any, *, arguments: bool = False) -> Payload | None:
     try:
         raw = bytes_of(value)
     except ValueError:
-        return Damaged("its base64 is broken", digest_value(value))
+        return Damaged("its bytes are broken", digest_value(value))
     if raw is not None:
         return _of_bytes(raw, arguments=arguments)
     if isinstance(value, str) and value.startswith(_HIDDEN):
-        return Sealed(digest_value(value))
+        return Sealed(digest_value(value), "was hidden by the tool that printed it")
     return Inline(arguments_of(value) if arguments else value)
 
 
@@ -92,6 +92,8 @@ def bytes_of(value: Any) -> bytes | None:
         case {"$bytes": str(text)} if len(value) == 1:
             return base64.b64decode(text, validate=True)
         case {"type": "Buffer", "data": list(numbers)} if len(value) == 2:
+            if not all(isinstance(number, int) for number in numbers):
+                raise ValueError("a Buffer holds something that is no byte")
             return bytes(numbers)
     return _by_index(value)
 
@@ -108,7 +110,7 @@ def _by_index(value: Mapping[str, Any]) -> bytes | None:
 
 def _of_bytes(raw: bytes, *, arguments: bool) -> Payload:
     if devalue.is_encrypted(raw):
-        return Sealed(digest_bytes(raw))
+        return Sealed(digest_bytes(raw), "is encrypted")
     payload = Encoded(raw, arguments=arguments)
     if len(raw) <= _AT_ONCE:
         try:

@@ -2,12 +2,14 @@
 
 A row has the same columns in every log, so that pandas, DuckDB and jq need no schema:
 ``position, type, event_id, correlation_id, created_at, name, token, resume_at, spec, digest``, then ``payload`` (only
-when asked for) and ``data`` (whatever else the store held, under its own names). A column that is null is left out of a
-row, except ``position`` and ``type``, which come first in each.
+when asked for), ``bytes`` (its bytes as base64, of a store that encodes its payloads: a replay by the engine that wrote
+them needs just these) and ``data`` (whatever else the store held, under its own names). A column that is null is left
+out of a row, except ``position`` and ``type``, which come first in each.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
@@ -16,11 +18,13 @@ from typing import Any
 from stormctl.errors import UnreadableInput
 from stormctl.history import AuditRecord, Event, Inline, Payload, ReadRecord, Sealed
 from stormctl.readers.fields import iso_of, ms_of, optional, required
+from stormctl.readers.payloads import Encoded, payload_of
+from stormctl.readers.sdk_events import STEP_INPUT
 from stormctl.readers.text import damaged
 
 COLUMNS = (
     "position", "type", "event_id", "correlation_id", "created_at", "name", "token", "resume_at", "spec", "digest",
-    "payload", "data",
+    "payload", "bytes", "data",
 )  # fmt: skip
 _KNOWN = frozenset(COLUMNS)
 
@@ -43,6 +47,8 @@ def row_of_event(event: Event, *, with_payloads: bool = False) -> dict[str, Any]
     if with_payloads and event.payload is not None and not isinstance(event.payload, Sealed):
         with suppress(UnreadableInput):  # damaged at its source: its digest is all that there is
             row["payload"] = event.payload.load()
+        if isinstance(event.payload, Encoded):
+            row["bytes"] = base64.b64encode(event.payload.raw).decode("ascii")
     if event.data:
         row["data"] = dict(event.data)
     return row
@@ -72,6 +78,9 @@ def event_of_row(row: Mapping[str, Any], run_id: str, where: str) -> Event:
 
 
 def _payload(row: Mapping[str, Any], where: str) -> Payload | None:
+    raw = optional(row, "bytes", str, where)
+    if raw is not None:
+        return payload_of({"$bytes": raw}, arguments=row.get("type") in STEP_INPUT)
     if "payload" in row:
         return Inline(row["payload"])
     digest = optional(row, "digest", str, where)

@@ -8,10 +8,16 @@ from typing import Any
 
 from stormctl.history import COMMIT_CLOCK, COMMIT_TIMES, Capture, Event, EventLog, Evidence, Facet
 from stormctl.readers.evidence import missing_from
-from stormctl.readers.sdk_events import arguments_of_run, is_live, run_row, workflow_name
+from stormctl.readers.fields import shown
+from stormctl.readers.sdk_events import arguments_of_run, facts_of_row, is_live, run_row, workflow_name
 from stormctl.readers.sdk_workloads import scenario_of
 
 SERVER, CTIME = "server", "ctime"
+
+RUN_FACTS = "run"
+"""The key in a capture's ``data`` for what the run's row says that a replay by the real engine needs, under the SDK's
+names: ``workflowName``, ``deploymentId``, ``specVersion``, ``executionContext``, and ``createdAt`` and ``startedAt`` in
+epoch milliseconds. What the row does not hold is left out."""
 
 
 @dataclass(slots=True)
@@ -39,7 +45,7 @@ def capture_of(found: Found) -> Capture:
     log = EventLog(found.events, found.run_id)
     workflow = workflow_name(found.row, found.events)
     workload, given = scenario_of(workflow, arguments_of_run(found.row, found.events), found.events)
-    run = run_row(found.row, log, workload, given, f"the row of run {found.run_id}")
+    run = run_row(found.row, log, workload, given, f"the row of run {shown(found.run_id)}")
     missing = missing_from(
         found.events,
         has_rows=found.row is not None,
@@ -47,6 +53,8 @@ def capture_of(found: Found) -> Capture:
         has_result=run is not None and (run.status != "completed" or run.output is not None),
     )
     data = {**found.about, **({} if workflow is None else {"workflow": workflow})}
+    if found.row is not None and (facts := facts_of_row(found.row, f"the row of run {shown(found.run_id)}")):
+        data[RUN_FACTS] = facts
     if found.committed:
         missing -= {Facet.COMMIT_STAMPS}
         data |= {COMMIT_CLOCK: found.clock, COMMIT_TIMES: dict(found.committed)}

@@ -8,10 +8,12 @@ into the same form first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from stormctl.errors import UnreadableInput
 from stormctl.history import Event, EventLog, Payload, RunRow, ids, kinds
 from stormctl.readers.fields import ms_of, optional, required
 from stormctl.readers.payloads import payload_of, readable
@@ -23,7 +25,14 @@ _ENVELOPE = frozenset(
 _ASIDE = "stormctl"
 #: What of an event's data has a field of its own.
 _NAMED = ("stepName", "token", "resumeAt")
-_STEP_INPUT = frozenset({kinds.STEP_CREATED, kinds.STEP_STARTED})
+#: the events that carry the input of a step
+STEP_INPUT = frozenset({kinds.STEP_CREATED, kinds.STEP_STARTED})
+_FACTS: Mapping[str, type[Any]] = {
+    "workflowName": str,
+    "deploymentId": str,
+    "specVersion": int,
+    "executionContext": dict,
+}
 _ENDED = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -52,7 +61,7 @@ def event_of(body: Mapping[str, Any], where: str) -> Event:
         token=optional(given, "token", str, where),
         resume_at=ms_of(_plain_time(given.get("resumeAt")), where, "resumeAt"),
         spec=optional(body, "specVersion", int, where),
-        payload=payload_of(given.get(payload_key), arguments=event_type in _STEP_INPUT),
+        payload=payload_of(given.get(payload_key), arguments=event_type in STEP_INPUT),
         data=data,
     )
 
@@ -131,6 +140,21 @@ def workflow_name(row: Mapping[str, Any] | None, events: Sequence[Event]) -> str
         created = next((event for event in events if event.type == kinds.RUN_CREATED), None)
         name = None if created is None else created.data.get("workflowName")
     return name if isinstance(name, str) else None
+
+
+def facts_of_row(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What a run's row says beside its status and values: see :data:`stormctl.readers.sdk_capture.RUN_FACTS`.
+
+    A fact that is not what it should be is left out, for most of what is done with a log needs none of them.
+    """
+    found: dict[str, Any] = {}
+    for name, kind in _FACTS.items():
+        with suppress(UnreadableInput):
+            found[name] = optional(row, name, kind, where)
+    for name in ("createdAt", "startedAt"):
+        with suppress(UnreadableInput):
+            found[name] = ms_of(_plain_time(row.get(name)), where, name)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def arguments_of_run(row: Mapping[str, Any] | None, events: Sequence[Event]) -> Any:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from stormctl.errors import UnreadableInput
+from stormctl.readers.unpack import open_plain
+
+T = TypeVar("T")
 
 #: How much of a file a reader may look at to recognise it.
 HEAD_BYTES = 4096
 #: The longest row that is read, so that one hostile line cannot fill the memory.
 MAX_ROW_BYTES = 64 << 20
-_CHUNK = 1 << 16
-_SPACE = " \t\r\n"
+#: More events of one run than any engine replays. Where a file is one log, more of them are refused.
+MAX_EVENTS = 200_000
+#: How deep the values of a row may nest. What writes them again does so recursively, so this stays far below Python's
+#: own limit, which depends on where it is met.
+MAX_DEPTH = 200
 
 
 def damaged(where: str, what: str, *, remedy: str | None = None) -> UnreadableInput:
@@ -23,13 +29,13 @@ def damaged(where: str, what: str, *, remedy: str | None = None) -> UnreadableIn
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file; UnreadableInput where there is no such file or it may not be read."""
+    """The first bytes of a file, unpacked; UnreadableInput where there is no such file or it may not be read."""
     if not path.exists():
         raise damaged(str(path), "does not exist", remedy="Check the path.")
     if not path.is_file():
         raise damaged(str(path), "is not a regular file", remedy="Give a log file, or a folder that holds logs.")
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(HEAD_BYTES)
     except OSError as error:
         raise unreadable(path, error) from error
@@ -59,20 +65,55 @@ def _refuse_constant(token: str) -> Any:
     raise ValueError(f"{token} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _float(token: str) -> float:
+    value = float(token)
+    if value - value:
+        raise ValueError("a number is too large")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {ascii(twice)[:60]} stands twice in one object")
+    return found
+
+
+#: Strict: no NaN, no number beyond a float, no key twice in an object (two readers would see two different events).
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_float, object_pairs_hook=_object)
 
 
 def parse(text: str, where: str) -> Any:
-    """One JSON value, strictly: no NaN, no endless nesting, no endless numbers, nothing after it."""
+    """One JSON value, strictly: no NaN, no endless nesting, no endless numbers, no key twice, nothing after it."""
     try:
-        return _DECODER.decode(text)
+        return shallow(DECODER.decode(text), text)
     except RecursionError:
         raise damaged(where, "is nested too deeply to be an event log") from None
     except ValueError as error:
-        raise damaged(where, f"is not JSON: {_reason(error)}") from None
+        raise damaged(where, f"is not JSON: {reason(error)}") from None
 
 
-def _reason(error: ValueError) -> str:
+def shallow(value: Any, text: str) -> Any:
+    """A value that nests no deeper than :data:`MAX_DEPTH`; RecursionError for one that does. ``text`` is its JSON."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return value
+    layer: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        layer = [
+            part
+            for one in layer
+            if isinstance(one, (dict, list))
+            for part in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not layer:
+            return value
+    raise RecursionError
+
+
+def reason(error: ValueError) -> str:
+    """What is wrong with a text that is no JSON, in some words."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg.lower()} at column {error.colno}"
     text = str(error)
@@ -83,7 +124,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of an NDJSON file, each with the words that name its place. Blank lines are skipped."""
     number = 0
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             while line := file.readline(MAX_ROW_BYTES + 1):
                 number += 1
                 where = f"line {number} of {path.name}"
@@ -96,6 +137,14 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise unreadable(path, error) from error
 
 
+def at_most(items: Iterable[T], name: str) -> Iterator[T]:
+    """The items; UnreadableInput when there are more than :data:`MAX_EVENTS`, for one log is held in memory."""
+    for number, item in enumerate(items, 1):
+        if number > MAX_EVENTS:
+            raise damaged(name, f"holds more than {MAX_EVENTS} events of one run", remedy="Cut it into smaller logs.")
+        yield item
+
+
 def _row(line: bytes, where: str) -> dict[str, Any]:
     try:
         text = line.decode("utf-8")
@@ -103,96 +152,10 @@ def _row(line: bytes, where: str) -> dict[str, Any]:
         raise damaged(where, "is not UTF-8 text") from None
     try:
         row = parse(text, where)
-    except UnreadableInput:
-        if not line.endswith(b"\n"):
+    except UnreadableInput as error:
+        if not line.endswith(b"\n") and isinstance(error.__context__, json.JSONDecodeError):
             raise damaged(where, "is cut off", remedy="Copy the file again, or delete that last line.") from None
         raise
     if not isinstance(row, dict):
         raise damaged(where, "is not a JSON object")
     return row
-
-
-def array_items(path: Path) -> Iterator[tuple[str, Any]]:
-    """The items of a JSON array in a file, one at a time, so that a large file needs little memory."""
-    try:
-        with path.open("r", encoding="utf-8") as file:
-            yield from _Array(file, path.name).items()
-    except UnicodeDecodeError:
-        raise damaged(path.name, "is not UTF-8 text") from None
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-class _Array:
-    """A window over an array's text that slides forward as items are taken."""
-
-    def __init__(self, file: Any, name: str) -> None:
-        self._file = file
-        self._name = name
-        self._text = ""
-        self._at = 0
-        self._ended = False
-
-    def items(self) -> Iterator[tuple[str, Any]]:
-        if self._next() != "[":
-            raise damaged(self._name, "does not begin as a JSON array")
-        self._at += 1
-        number = 0
-        while (char := self._next()) != "]":
-            if number:
-                if not char:
-                    raise self._cut_off(number)
-                if char != ",":
-                    raise damaged(f"{self._name}, after row {number},", f"has {char!r} where a comma belongs")
-                self._at += 1
-                self._next()
-            number += 1
-            yield f"row {number} of {self._name}", self._item(number)
-        self._at += 1
-        if self._next():
-            raise damaged(self._name, "has text after the end of its array")
-
-    def _more(self) -> bool:
-        """Read on; False at the end of the file."""
-        chunk = "" if self._ended else self._file.read(_CHUNK)
-        self._ended = not chunk
-        self._text = self._text[self._at :] + chunk
-        self._at = 0
-        return bool(chunk)
-
-    def _next(self) -> str:
-        """The next character that is no space, not consumed; empty at the end."""
-        while True:
-            while self._at < len(self._text):
-                if self._text[self._at] not in _SPACE:
-                    return self._text[self._at]
-                self._at += 1
-            if not self._more():
-                return ""
-
-    def _item(self, number: int) -> Any:
-        where = f"row {number} of {self._name}"
-        while True:
-            try:
-                start = self._at
-                value, end = _DECODER.raw_decode(self._text, start)
-                # a number at the edge of the window may go on behind it
-                if end == len(self._text) and self._more():
-                    continue
-                self._at += end - start
-                return value
-            except RecursionError:
-                raise damaged(where, "is nested too deeply to be an event log") from None
-            except json.JSONDecodeError as error:
-                if len(self._text) - self._at > MAX_ROW_BYTES:
-                    raise damaged(where, f"is longer than {MAX_ROW_BYTES >> 20} MiB") from None
-                # a fault that lies well inside the window will not be mended by reading on
-                if error.pos < len(self._text) - 16 and "Unterminated" not in error.msg:
-                    raise damaged(where, f"is not JSON: {_reason(error)}") from None
-                if not self._more():
-                    raise self._cut_off(number) from None
-            except ValueError as error:
-                raise damaged(where, f"is not JSON: {_reason(error)}") from None
-
-    def _cut_off(self, number: int) -> UnreadableInput:
-        return damaged(self._name, f"is cut off at row {number}", remedy="Copy the file again.")

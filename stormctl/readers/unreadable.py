@@ -7,6 +7,9 @@ from pathlib import Path
 
 from stormctl.errors import StormctlError
 
+#: What an error says of a file over which a reader stumbled. It is a fault of the reader's, too; tests look for it.
+UNFORESEEN = "in its values"
+
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
@@ -20,6 +23,12 @@ class Unreadable:
     def of(cls, source: Path | str, error: StormctlError) -> Unreadable:
         """The report of an error at a path."""
         return cls(str(source), str(error), error.remedy)
+
+    @classmethod
+    def unforeseen(cls, source: Path | str, error: Exception) -> Unreadable:
+        """The report of what a reader did not foresee at a path, so that it does not hide the others."""
+        reason = f"{Path(str(source)).name} cannot be read: {type(error).__name__} {UNFORESEEN}"
+        return cls(str(source), reason, "Capture or copy the file again, and report it if it is whole.")
 
     @property
     def text(self) -> str:

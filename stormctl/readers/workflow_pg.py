@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from stormctl.errors import StormctlError, UnreadableInput
+from stormctl.errors import StoreFailure, StormctlError, UnreadableInput
 from stormctl.history import Capture, Event
 from stormctl.readers.sdk_capture import Found, capture_of
 from stormctl.readers.sdk_events import placed
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 SCHEMA = "workflow"
+#: Where the worlds of our own storms keep the same tables.
+OWN_SCHEMA = "stormctl"
 #: How many runs are read when none are named: the newest. A run's id begins with its time.
 MAX_RUNS = 1_000
 #: More events of one run than any engine replays; the rest is declared as not read.
@@ -36,11 +38,14 @@ BATCH, PAGE = 50, 2_000
 #: How long the server may work on one statement, or wait for a lock.
 STATEMENT_S = 150
 _ENTITIES = {"workflow_steps": "step_id", "workflow_waits": "wait_id", "workflow_hooks": "hook_id"}
-_RUN = ("id", "status", "name", "deployment_id", "error_code", "error", "input", "output")
-_RUN_CBOR = ("input_cbor", "output_cbor", "error_cbor")
+_RUN = (
+    "id", "status", "name", "deployment_id", "error_code", "error", "input", "output", "spec_version",
+    "execution_context", "created_at", "started_at",
+)  # fmt: skip
+_RUN_CBOR = ("input_cbor", "output_cbor", "error_cbor", "execution_context_cbor")
 _EVENT = ("id", "type", "run_id", "correlation_id", "created_at", "payload", "payload_cbor", "spec_version", "seq")
 _EVENT_MORE = ("resume_id",)
-_XMIN, _COMMITTED = "_xmin", "committed"
+_XMIN, _CTID, _COMMITTED = "_xmin", "_ctid", "committed"
 _NEEDED = {"id", "type", "run_id"}
 
 
@@ -108,16 +113,22 @@ class _Tables:
         stamped = connection.execute("select current_setting('track_commit_timestamp')::bool").fetchone()
         self._stamped = bool(stamped and stamped[0])
 
-    def newest(self, most: int) -> list[str]:
-        """The ids of the newest runs."""
-        known = ["select run_id as id from {events} group by run_id"]
+    def newest(self, most: int, since: int | None = None) -> list[str]:
+        """The ids of the newest runs, of those that changed at or after a time in epoch milliseconds where one is
+        given."""
+        events, runs = self._name("workflow_events"), self._name("workflow_runs")
+        moment = None if since is None else datetime.fromtimestamp(since / 1000, UTC).replace(tzinfo=None)
+        known = [f"select run_id as id from {events}{self._after(moment, 'workflow_events')} group by run_id"]
         if "id" in self._columns["workflow_runs"]:
-            known.append("select id from {runs}")
-        union = " union ".join(known).format(events=self._name("workflow_events"), runs=self._name("workflow_runs"))
-        found = self._connection.execute(
-            f'select id from ({union}) as known order by id collate "C" desc limit {int(most)}'
-        )
+            known.append(f"select id from {runs}{self._after(moment, 'workflow_runs')}")
+        statement = f'select id from ({" union ".join(known)}) as known order by id collate "C" desc limit {int(most)}'
+        found = self._connection.execute(statement, {"since": moment})
         return [row[0] for row in found]
+
+    def _after(self, moment: datetime | None, table: str) -> str:
+        """The condition that a row is of the time or later; one without any time counts as such."""
+        times = self._there(table, ("created_at", "updated_at", "started_at", "completed_at"))
+        return f" where {' or '.join(f'{name} >= %(since)s' for name in times)}" if moment is not None and times else ""
 
     def read(self, runs: Sequence[str]) -> Iterator[Capture | Unreadable]:
         """The captures of a batch of runs, each followed by what is broken in it."""
@@ -169,8 +180,8 @@ class _Tables:
 
     def _read_events(self, runs: Sequence[str], found: dict[str, _Run]) -> None:
         columns = self._there("workflow_events", (*_EVENT, *_EVENT_MORE))
-        names = [*columns, _XMIN]
-        wanted = [*columns, "xmin::text"]
+        names = [*columns, _XMIN, _CTID]
+        wanted = [*columns, "xmin::text", "ctid::text"]
         if self._stamped:
             names.append(_COMMITTED)
             wanted.append("pg_xact_commit_timestamp(xmin)")
@@ -232,17 +243,116 @@ def _connected(dsn: str) -> Iterator[tuple[Connection[Any], str]]:
     shown = redact(dsn)
     connection = connect(dsn)
     try:
-        connection.autocommit = False
-        connection.read_only = True
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        limit = str(STATEMENT_S * 1000)
-        connection.execute(
-            "select set_config('TimeZone', 'UTC', true), set_config('statement_timeout', %s, true),"
-            " set_config('lock_timeout', %s, true)",
-            [limit, limit],
-        )
+        _read_only(connection)
+        _limit(connection)
         yield connection, shown
     except psycopg.Error as error:
         raise explain_failure(error, shown) from None
     finally:
         connection.close()
+
+
+def _read_only(connection: Connection[Any]) -> None:
+    """From now on its transactions write nothing, and each sees one moment."""
+    import psycopg
+
+    connection.autocommit = False
+    connection.read_only = True
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+
+
+def _limit(connection: Connection[Any]) -> None:
+    """Begin a transaction whose statements do not run, or wait for a lock, for ever."""
+    limit = str(STATEMENT_S * 1000)
+    connection.execute(
+        "select set_config('TimeZone', 'UTC', true), set_config('statement_timeout', %s, true),"
+        " set_config('lock_timeout', %s, true)",
+        [limit, limit],
+    )
+
+
+class LiveRuns:
+    """The runs of a database, each read in a read-only transaction of its own.
+
+    The schema is the SDK's; where it has no event log, that of our own worlds. UsageError for a DSN that PostgreSQL
+    cannot read. Nothing is connected before :meth:`connect`.
+    """
+
+    def __init__(self, dsn: str, schemas: Sequence[str] = (SCHEMA, OWN_SCHEMA)) -> None:
+        from stormctl.worlds.postgres.dsn import check_dsn, redact
+
+        check_dsn(dsn, "the DSN")
+        self.shown = redact(dsn)
+        self._dsn = dsn
+        self._schemas = tuple(schemas)
+        self._connection: Connection[Any] | None = None
+        self._tables: _Tables | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether there is no connection, or no longer one."""
+        return self._connection is None or self._connection.closed or self._connection.broken
+
+    def connect(self) -> None:
+        """Connect, again where a connection was lost. A StormctlError when that fails, or there is no event log."""
+        from stormctl.worlds.postgres.inspect import connect
+
+        self.close()
+        self._connection = connect(self._dsn)
+        try:
+            _read_only(self._connection)
+            self._find_tables()
+        except BaseException:
+            self.close()
+            raise
+
+    def _find_tables(self) -> None:
+        with self._moment() as connection:
+            for schema in self._schemas:
+                try:
+                    self._tables = _Tables(connection, schema, self.shown)
+                    return
+                except UnreadableInput:
+                    if schema == self._schemas[-1]:
+                        raise UnreadableInput(
+                            f"{self.shown} holds no event log: there is no table {self._schemas[0]}.workflow_events",
+                            remedy="Give the database that the app's WORKFLOW_POSTGRES_URL names, and a user who may "
+                            "read it.",
+                        ) from None
+
+    def close(self) -> None:
+        """End the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def changed(self, since: int | None, most: int) -> list[str]:
+        """The ids of the runs that changed at or after a time in epoch milliseconds, or of all: the newest ``most``, in
+        their order."""
+        with self._moment():
+            assert self._tables is not None
+            return sorted(self._tables.newest(most, since))
+
+    def read(self, run_id: str) -> list[Capture | Unreadable]:
+        """The capture of a run, and what of it is broken; a StormctlError when the server does not answer."""
+        with self._moment():
+            assert self._tables is not None
+            return list(self._tables.read([run_id]))
+
+    @contextmanager
+    def _moment(self) -> Iterator[Connection[Any]]:
+        """A transaction that sees one moment. The server's errors become ours."""
+        import psycopg
+
+        from stormctl.worlds.postgres.failures import explain_failure
+
+        if self._connection is None:
+            raise StoreFailure(f"{self.shown} is not connected", remedy="Check that the server runs.")
+        try:
+            _limit(self._connection)
+            yield self._connection
+        except psycopg.Error as error:
+            raise explain_failure(error, self.shown) from None
+        finally:
+            with suppress(psycopg.Error):
+                self._connection.rollback()

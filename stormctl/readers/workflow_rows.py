@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stormctl.errors import StormctlError
 from stormctl.history import Event
 from stormctl.readers.fields import shown
 from stormctl.readers.sdk_events import event_of
@@ -75,8 +77,22 @@ def run_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "output": _value(row, "output_cbor", "output", where),
         "error": _value(row, "error_cbor", "error", where),
         "errorCode": row.get("error_code"),
+        **_facts(row, where),
     }
     return {key: value for key, value in found.items() if value not in (None, "")}
+
+
+def _facts(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What only a replay by the real engine needs: what is damaged of it is left out."""
+    found: dict[str, Any] = {}
+    with suppress(StormctlError):
+        found["specVersion"] = _number(row.get("spec_version"), where)
+    with suppress(StormctlError):
+        found["executionContext"] = _value(row, "execution_context_cbor", "execution_context", where)
+    for name, column in (("createdAt", "created_at"), ("startedAt", "started_at")):
+        with suppress(StormctlError):
+            found[name] = _time(row.get(column), where)
+    return found
 
 
 def entity_of_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,10 @@ The files are read as they lie, also while a server writes: an event is there wh
 not count, a file that vanishes is skipped, and one that is half written is read again. What stays broken is reported
 beside what is whole. The order is the store's: by creation time and id where ids are ULIDs, by slot where they count.
 
-Beside the log a capture has, in its data, the entity rows (without payloads and tokens), the claim files, what was
-staged, and the times at which the files got their names: the last change of an event's inode is the link that published
-it. Those times are kept only where they can be true; a copy of the folder has the times of its copying.
+Beside the log a capture has, in its data, the entity rows (without payloads and tokens), the claim files and the
+events that some of them name, the store's counter, what was staged, and the times at which the files got their names:
+the last change of an event's inode is the link that published it. Those times are kept only where they can be true; a
+copy of the folder has the times of its copying.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stormctl.errors import StormctlError, UnreadableInput
 from stormctl.history import Capture, Event
+from stormctl.readers.fields import shown
 from stormctl.readers.sdk_capture import CTIME, Found, capture_of
 from stormctl.readers.sdk_events import event_of, in_order
 from stormctl.readers.text import damaged, parse, refuse_hopeless, unreadable
@@ -46,6 +49,12 @@ _ROW_FIELDS = (
     "status", "stepName", "attempt", "resumeAt", "retryAfter", "createdAt", "startedAt", "completedAt", "updatedAt",
     "specVersion",
 )  # fmt: skip
+#: The counter of a store that gives positions under a lock, below ``.locks/runs``, and what is kept of it.
+_COUNTER = re.compile(r"seq(?:\.[A-Za-z][A-Za-z0-9-]*)?\.json\Z")
+_COUNTED = ("seq", "lastEventId", "lastFencedSeq")
+#: Where claims lie that name an event, what they claim, and what is kept of them: neither tokens nor digests.
+_NAMING = {"tokens": "token", "resumes": "resume"}
+_NAMED = ("hookId", "eventId", "resumeId")
 _TAG = re.compile(r"\.[A-Za-z][A-Za-z0-9-]*\Z")
 _TEMPORARY = ".tmp."
 
@@ -82,6 +91,9 @@ def read_store(folder: Path, runs: Iterable[str] | None = None) -> Iterator[Capt
         except OSError as error:
             yield Unreadable.of(store.row_path(run_id), unreadable(store.row_path(run_id), error))
             continue
+        except Exception as error:  # in one run of many, it must not hide the others
+            yield Unreadable.unforeseen(store.row_path(run_id), error)
+            continue
         yield capture
         yield from broken
 
@@ -96,13 +108,17 @@ class WorldLocalReader:
 
     name = "world-local"
     summary = "the folder of a local world (.workflow-data), or a file in its runs/"
+    sign = "a folder with events/ and runs/ (or version.txt), or a file in one of those two"
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Whether the file lies where a store has its run rows and events."""
         return path.parent.name in ("runs", "events") and store_at(path.parent.parent) == path.parent.parent / "."
 
-    def read(self, path: Path) -> Iterator[Capture]:
-        """The one capture of the run."""
+    def read(self, path: Path) -> Iterator[Capture | Unreadable]:
+        """The one capture of the run; all of a folder's."""
+        if path.is_dir():
+            yield from read_store(path)
+            return
         run_id = path.name.removesuffix(".json").partition(".")[0].partition("-")[0]
         yield read_run(path.parent.parent, run_id)
 
@@ -118,19 +134,29 @@ class _Index:
     staged: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     hooks: list[str] = field(default_factory=list)
     hook_claims: list[str] = field(default_factory=list)
+    counters: dict[str, str] = field(default_factory=dict)
+    named: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
 
 
 class Store:
-    """One store folder. Its folders are listed once; a run is read when it is asked for."""
+    """One store folder. Its folders are listed once; a run is read when it is asked for.
 
-    def __init__(self, folder: Path) -> None:
+    With ``events_only`` nothing but the events is listed: enough to see whether a run has grown.
+    """
+
+    def __init__(self, folder: Path, *, events_only: bool = False) -> None:
         self.folder = folder
         self._index: _Index | None = None
+        self._events_only = events_only
 
     def runs(self) -> list[str]:
         """The ids of all runs that have a row or an event."""
         rows = {_stem(name) for name in _names(self.folder / "runs") if _is_file_of_ours(name)}
         return sorted(rows | self._names().events.keys())
+
+    def event_names(self) -> Mapping[str, Sequence[str]]:
+        """The names of the event files by run, as they were listed."""
+        return self._names().events
 
     def row_path(self, run_id: str) -> Path:
         """Where the run's row lies."""
@@ -177,8 +203,10 @@ class Store:
                     index.temporary[run_id] += 1
                 elif rest and _is_file_of_ours(name):
                     index.events[run_id].append(name)
-            self._index_rows(index)
-            self._index_locks(index)
+            if not self._events_only:
+                self._index_rows(index)
+                self._index_locks(index)
+                self._index_named(index)
         return self._index
 
     def _index_rows(self, index: _Index) -> None:
@@ -201,10 +229,25 @@ class Store:
                     index.staged[name.removesuffix(".pending")] = sorted(_names(locks / kind / name))
                 elif kind == "hooks":
                     index.hook_claims.append(name)
+                elif kind == "runs" and _COUNTER.match(name.partition(".")[2]) is not None:
+                    index.counters[name.partition(".")[0]] = name
                 elif kind == "runs":
                     index.claims[name.partition(".")[0]].append(f"runs/{name.partition('.')[2]}")
                 elif rest:
                     index.claims[run_id].append(f"{kind}/{rest}")
+
+    def _index_named(self, index: _Index) -> None:
+        """The claims on tokens and on resumes, by the run that took them. One that is broken names nothing."""
+        for folder, claim in _NAMING.items():
+            place = self.folder / "hooks" / folder
+            for name in sorted(_names(place)):
+                if not _is_file_of_ours(name):
+                    continue
+                with suppress(UnreadableInput):
+                    found = _read(place / name)
+                    if found is not None and isinstance(found[0].get("runId"), str):
+                        kept = {key: found[0][key] for key in _NAMED if isinstance(found[0].get(key), str)}
+                        index.named[found[0]["runId"]].append({"claim": claim, **kept})
 
     def _events_now(self, run_id: str) -> list[str]:
         prefix = f"{run_id}-"
@@ -235,7 +278,7 @@ class Store:
                     continue
                 event = event_of(found[0], name)
                 if event.run_id != run_id:
-                    raise damaged(name, f"holds an event of run {event.run_id}")
+                    raise damaged(name, f"holds an event of run {shown(event.run_id)}")
             except UnreadableInput as error:
                 if str(path) not in reported:
                     broken.append(Unreadable.of(path, error))
@@ -243,6 +286,19 @@ class Store:
             events.append(event)
             committed[event.event_id or ""] = found[1].st_ctime_ns // 1000
         return events, committed
+
+    def _counter(self, run_id: str, broken: list[Unreadable]) -> dict[str, Any]:
+        """What the store has counted of the run, where it counts."""
+        name = self._names().counters.get(run_id)
+        if name is None:
+            return {}
+        path = self.folder / ".locks" / "runs" / name
+        try:
+            found = _read(path)
+        except UnreadableInput as error:
+            broken.append(Unreadable.of(path, error))
+            return {}
+        return {} if found is None else {key: found[0][key] for key in _COUNTED if key in found[0]}
 
     def _row(self, run_id: str, broken: list[Unreadable]) -> tuple[Mapping[str, Any] | None, bool]:
         """The run's row, and whether it was written just now."""
@@ -279,6 +335,8 @@ class Store:
             "rows": rows,
             "claims": [*index.claims.get(run_id, []), *gone],
             "staged": index.staged.get(run_id, []),
+            "claimed_events": index.named.get(run_id, []),
+            "counter": self._counter(run_id, broken),
         }
         return {key: value for key, value in about.items() if value}
 

@@ -40,7 +40,8 @@ class Sweep:
     ``needs`` are the facets without which it answers unknown. ``kinds`` are the classes of fault that it can raise, the
     words that profiles use. An ``optional`` sweep is left out of the report where its evidence is absent: its question
     is about a kind of evidence that most captures cannot have. One that ``applies_to`` some workloads only is left out
-    for the others.
+    for the others, and one that has a place only ``where`` a capture is of some kind (``evidence`` says which in words)
+    for other captures. ``whole`` is for a check of the capture itself: it is shown also what was captured twice.
     """
 
     name: str
@@ -51,12 +52,17 @@ class Sweep:
     scenario_check: ScenarioCheck | None = None
     optional: bool = False
     applies_to: Callable[[Workload], bool] = field(default=lambda _workload: True)
+    #: a check of a scenario that a user's body alone is enough for, without steps, driver and ledger
+    of_bodies: bool = False
+    where: Callable[[Capture], bool] = field(default=lambda _capture: True)
+    evidence: str = ""
+    whole: bool = False
 
     def applies(self, capture: Capture, scenario: Scenario | None = None) -> bool:
         """Whether the sweep has a place in this capture's report."""
         if scenario is not None and not self.applies_to(scenario.workload):
             return False
-        return not (self.optional and lacking(capture, self.needs))
+        return self.where(capture) and not (self.optional and lacking(capture, self.needs))
 
     def judge(
         self, capture: Capture, scenario: Scenario | None, profile: Profile, why: str = NO_WORKLOAD
@@ -88,12 +94,29 @@ SWEEPS: dict[str, Sweep] = {}
 
 
 def sweep(
-    name: str, *, needs: Iterable[Facet] = (), kinds: Iterable[str], optional: bool = False
+    name: str,
+    *,
+    needs: Iterable[Facet] = (),
+    kinds: Iterable[str],
+    optional: bool = False,
+    where: Callable[[Capture], bool] = lambda _capture: True,
+    evidence: str = "",
+    whole: bool = False,
 ) -> Callable[[Check], Check]:
-    """Register a check of the log alone."""
+    """Register a check of the log alone. See :class:`Sweep` for what the words mean."""
 
     def register(check: Check) -> Check:
-        SWEEPS[name] = Sweep(name, _question(check), frozenset(needs), tuple(kinds), check, optional=optional)
+        SWEEPS[name] = Sweep(
+            name,
+            _question(check),
+            frozenset(needs),
+            tuple(kinds),
+            check,
+            optional=optional,
+            where=where,
+            evidence=evidence,
+            whole=whole,
+        )
         return check
 
     return register
@@ -105,11 +128,21 @@ def scenario_sweep(
     needs: Iterable[Facet] = (),
     kinds: Iterable[str],
     applies_to: Callable[[Workload], bool] = lambda _workload: True,
+    of_bodies: bool = False,
 ) -> Callable[[ScenarioCheck], ScenarioCheck]:
     """Register a check that needs the workload and its input, and has something to ask of some workloads or all."""
 
     def register(check: ScenarioCheck) -> ScenarioCheck:
-        SWEEPS[name] = Sweep(name, _question(check), frozenset(needs), tuple(kinds), None, check, applies_to=applies_to)
+        SWEEPS[name] = Sweep(
+            name,
+            _question(check),
+            frozenset(needs),
+            tuple(kinds),
+            None,
+            check,
+            applies_to=applies_to,
+            of_bodies=of_bodies,
+        )
         return check
 
     return register
@@ -120,17 +153,18 @@ def _question(check: Callable[..., Any]) -> str:
 
 
 def lacking(capture: Capture, needs: frozenset[Facet]) -> tuple[Facet, ...]:
-    """The needed facets that a capture lacks: those it declares, and an audit or reads that are not there.
+    """The needed facets that a capture lacks: those it declares, and what should lie beside it and does not.
 
     Commit times are there when an audit has them, or a server that keeps them."""
     declared = set(capture.lacks(needs))
     if Facet.COMMIT_STAMPS in needs:
         told = capture.audit is not None or capture.data.get(COMMIT_CLOCK) == "server"
         declared = declared - {Facet.COMMIT_STAMPS} | (set() if told else {Facet.COMMIT_STAMPS})
-    for facet, evidence in ((Facet.AUDIT, capture.audit), (Facet.READS, capture.reads)):
+    beside = ((Facet.AUDIT, capture.audit), (Facet.READS, capture.reads), (Facet.EARLIER, capture.earlier))
+    for facet, evidence in beside:
         if evidence is None and facet in needs:
             declared.add(facet)
-    return tuple(facet for facet in Facet if facet in declared)
+    return tuple(facet for facet in Facet if facet in declared) if declared else ()
 
 
 def settle(name: str, items: Iterable[Item], capture: Capture, profile: Profile) -> SweepResult:

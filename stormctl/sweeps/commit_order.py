@@ -2,8 +2,9 @@
 
 An event that is published after a later one can slip behind a reader's cursor for good; runs corrupt because of it
 (vercel/workflow #3147). Only the append audit of our worlds and a server that keeps commit times know when each event
-became visible, so this sweep appears only where a capture has either. The times of files do not count: they follow the
-publication by as long as its writer took to tidy up.
+became visible. Where a capture has neither, the question stays open for a store that has no positions; for one that
+has, the sweep is left out. The times of files do not count: they follow the publication by as long as its writer took
+to tidy up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from stormctl.history import COMMIT_CLOCK, COMMIT_TIMES, AuditRecord, Capture, Event, Facet
-from stormctl.sweeps.base import sweep
+from stormctl.sweeps.base import lacking, sweep
 from stormctl.sweeps.finding import Fault, Item, Noted, Unjudged
 
 KINDS = ("late-publish", "late-position")
@@ -21,7 +22,14 @@ _MS = 1_000_000
 _US = 1_000
 
 
-@sweep("commit-order", needs={Facet.COMMIT_STAMPS}, kinds=KINDS, optional=True)
+NEEDS = frozenset({Facet.COMMIT_STAMPS})
+
+
+def _asked(capture: Capture) -> bool:
+    return not capture.log.has_positions or not lacking(capture, NEEDS)
+
+
+@sweep("commit-order", needs=NEEDS, kinds=KINDS, where=_asked)
 def commit_order(capture: Capture) -> Iterator[Item]:
     """Was every event published before the events that follow it in the log?"""
     times = publication_times(capture)

@@ -5,8 +5,8 @@ contradicts it: of the real SDK up to 5.0.0-beta.35 nearly every second complete
 a shorter part of such a log may take the other way, so the fault is fatal under every profile, also for a release whose
 engine decides in that manner each time.
 
-The sweep needs no engine. A scenario declares its races (``workloads.races``), and they are told by what the log holds;
-for a body whose races nobody has declared the sweep is left out of the report.
+A scenario of ours declares its races (``workloads.races``), and they are told by what the log holds, without an engine.
+A user's own body need not: its races are those that a replay which follows the log has met (``workloads.user_races``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def _declared(workload: Workload) -> bool:
     return workload.races is not None
 
 
-@scenario_sweep(NAME, needs={Facet.CORRELATION_IDS, Facet.NAMES, Facet.INPUTS}, kinds=KINDS, applies_to=_declared)
+@scenario_sweep(
+    NAME, needs={Facet.CORRELATION_IDS, Facet.NAMES, Facet.INPUTS}, kinds=KINDS, applies_to=_declared, of_bodies=True
+)
 def log_order(capture: Capture, scenario: Scenario) -> Iterator[Item]:
     """Did every race go on with the racer that is first in the log?"""
     declared = scenario.workload.races
@@ -55,9 +57,10 @@ def contradictions(log: EventLog, races: Iterable[Race], *, whole: bool = True) 
         first = race.first
         ends = sorted(race.ends.values())
         created = tuple(index for _, index in wrong)
+        name = race.name or _branch(race.branch)
         yield Fault(
             KINDS[0],
-            f"{_branch(race.branch)} went on with {_create(log, wrong)}, which contradicts the log's order: "
+            f"{name} went on with {_create(log, wrong)}, which contradicts the log's order: "
             + (f"{first} was first, by {_result(log, ends[0])}" if first is not None else "nobody has won its race"),
             at=tuple(dict.fromkeys((*ends[:1], *created))),
             entity="/".join(map(str, race.branch)),

@@ -15,6 +15,8 @@ from stormctl.sweeps.finding import Fault, Item, Noted
 from stormctl.sweeps.witness import ranked
 
 KINDS = ("two-kinds", "two-names", "wrong-kind")
+#: The kinds that a drawn id names. An id of a driver's own making (``stepd_7``) claims nothing.
+_KINDS = frozenset({kinds.STEP, kinds.WAIT, kinds.HOOK, kinds.ATTR})
 
 
 @dataclass(slots=True)
@@ -32,21 +34,32 @@ def one_body(capture: Capture) -> Iterator[Item]:
     bodies: dict[str, _Meanings] = {}
     if Facet.NAMES in capture.evidence.missing:
         yield Noted(str(Facet.NAMES))
-    for index, event in enumerate(log):
-        if event.correlation_id is None or event.kind == kinds.RUN:
+    seen: set[tuple[str, str, str | None]] = set()
+    kind_of = kinds.KIND_OF
+    for index, event in enumerate(log.events):
+        correlation_id, event_type = event.correlation_id, event.type
+        if correlation_id is None:
             continue
-        kind, body = ids.split(event.correlation_id)
+        spoken = kind_of.get(event_type)
+        if spoken is None:
+            continue  # of the run
+        said = (correlation_id, spoken, event.name)
+        if said in seen:
+            continue  # nothing that this id has not said before
+        kind, body = ids.split(correlation_id)
         if _foreign(event, kind):
             continue
-        if kind != event.kind:
-            text = f"{event.type} speaks of {event.correlation_id}, which is the id of a {kind or 'thing without kind'}"
-            yield Fault("wrong-kind", text, (index,), event.correlation_id)
+        seen.add(said)
+        if kind != spoken and (kind in _KINDS or ids.is_body(body)):
+            text = f"{event_type} speaks of {correlation_id}, which is the id of a {kind or 'thing without kind'}"
+            yield Fault("wrong-kind", text, (index,), correlation_id)
         meanings = bodies.setdefault(_scope(kind, body), _Meanings())
         meanings.by_kind.setdefault(kind, index)
         if event.name is not None:
             meanings.by_name.setdefault(event.name, index)
     for meanings in bodies.values():
-        yield from _clashes(capture, meanings)
+        if len(meanings.by_kind) > 1 or len(meanings.by_name) > 1:
+            yield from _clashes(capture, meanings)
 
 
 def _foreign(event: Event, kind: str) -> bool:
@@ -56,7 +69,7 @@ def _foreign(event: Event, kind: str) -> bool:
 
 def _scope(kind: str, body: str) -> str:
     """Ids counted from 1 per kind (all digits) may share a body across kinds; drawn ones may not."""
-    return body if ids.is_body(body) and ids.slot_of(f"_{body}") is None else f"{kind}_{body}"
+    return body if ids.is_drawn(body) else f"{kind}_{body}"
 
 
 def _clashes(capture: Capture, meanings: _Meanings) -> Iterator[Fault]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stormctl.errors import StormctlError
+from stormctl.errors import StormctlError, UsageError
 from stormctl.history import Capture
 from stormctl.sweeps import perturbation
 from stormctl.sweeps.base import Scenario, settle
-from stormctl.sweeps.finding import Item, SweepResult, Unjudged, Verdict
+from stormctl.sweeps.finding import Item, SweepResult, Unjudged
 from stormctl.sweeps.perturbation import Perturbed
-from stormctl.sweeps.plan import Parallel, SweepPlan
+from stormctl.sweeps.plan import NeedsWorkload, Parallel, SweepPlan
 from stormctl.sweeps.profiles import Profile
 from stormctl.sweeps.rebinding import Rebinding
 from stormctl.sweeps.witness import clean
@@ -20,13 +20,20 @@ def perturb(
     capture: Capture, scenario: Scenario | None, why: str, plan: SweepPlan, profile: Profile, found: Sequence[Rebinding]
 ) -> tuple[SweepResult, list[Perturbed]]:
     """The sweep's answer on one log. ``why`` is what is missing without a scenario, ``found`` the replays so far."""
-    if scenario is None:
-        return SweepResult(perturbation.NAME, Verdict.UNKNOWN, missing=(why,)), []
     lengths = plan.prefixes.lengths(capture.log)
     items: list[Item] = []
     results: list[Perturbed] = []
     for name in plan.engines:
-        engine = plan.open(name, scenario.workload, scenario.input)
+        try:
+            engine = plan.open(name, capture, scenario)
+        except NeedsWorkload:
+            items.append(Unjudged(why))
+            continue
+        except UsageError:
+            raise
+        except StormctlError as error:
+            items.append(Unjudged(f"a perturbed replay by {name}: {error}"))
+            continue
         if isinstance(engine, Parallel):
             engine.jobs = plan.jobs
         try:
@@ -36,7 +43,7 @@ def perturb(
                 lengths,
                 plan.perturb,
                 seed=plan.perturb_seed,
-                workload=scenario.workload.name,
+                workload=engine.workload or (scenario.workload.name if scenario is not None else ""),
                 found=next((one for one in found if one.engine == engine.name), None),
             )
         except StormctlError as error:

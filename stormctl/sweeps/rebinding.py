@@ -6,6 +6,9 @@ given one id to two calls: that is how correct stores come to hold corrupted log
 was finalizeStep for readers of up to event 611 and releaseStep from 612 on). A prefix that the workflow cannot follow
 at all is a divergence.
 
+A create that the log holds with another input than a replay of all before it asks for is a swap: the engine compares
+names only, and goes on with the result of another call.
+
 An ordinal that is missing from one of the two tables is no flip: the shorter prefix had not drawn it yet. Where ids are
 not ordinals, the same is asked of each id.
 """
@@ -17,13 +20,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter, eq
 
 from stormctl.engine.door import Divergence, Draw, Engine, Outcome, Pass
-from stormctl.history import Capture, EventLog, ids
-from stormctl.history.kinds import RUN_FAILED
-from stormctl.sweeps.finding import Fault, Item, Unjudged
+from stormctl.history import Capture, Damaged, EventLog, Sealed, digest_value, ids
+from stormctl.history.kinds import RUN_FAILED, STEP_CREATED
+from stormctl.sweeps.finding import Fault, Item, Noted, Unjudged
 from stormctl.sweeps.witness import clean, line
 
 NAME = "rebinding"
-KINDS = ("flip", "divergence")
+KINDS = ("flip", "divergence", "swap", "answer")
 #: how many bodies there are: a run's sequence begins again at 0 behind the largest
 _BODIES = 1 << 130
 _binding = attrgetter("rank", "kind", "name", "id")
@@ -54,6 +57,20 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
+class Swap:
+    """A step that the log holds with another input than a replay of everything before it asks for.
+
+    ``index`` is its create's, ``recorded`` and ``asked`` are the digests of the two inputs.
+    """
+
+    index: int
+    rank: int
+    label: str
+    recorded: str
+    asked: str
+
+
+@dataclass(frozen=True, slots=True)
 class FirstDivergence:
     """The first prefix that the workflow could not follow, and what disagreed there."""
 
@@ -74,7 +91,9 @@ class Rebinding:
     ``prefixes`` is how many were replayed. ``clean_through`` names the longest of them before the first divergence,
     None when the very first diverged. ``blank`` says that the engine could not tell what it drew. ``failure`` is the
     first prefix whose replay raised where the run went on, with the error: the body is not the one that wrote the log,
-    or was not given what it read.
+    or was not given what it read. ``answer`` is what the replay of the whole log returned, where it came to an end, and
+    ``lost`` its divergence, where it diverged; ``whole`` says whether the whole log was replayed. ``swaps`` are found
+    where the prefix before a create was replayed.
     """
 
     engine: str
@@ -85,6 +104,17 @@ class Rebinding:
     divergence: FirstDivergence | None
     blank: bool = False
     failure: tuple[int, str] | None = None
+    answer: Answer | None = None
+    swaps: tuple[Swap, ...] = ()
+    whole: bool = False
+    lost: FirstDivergence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a workflow returned, by its digest."""
+
+    digest: str
 
 
 @dataclass(slots=True)
@@ -95,6 +125,33 @@ class _Tally:
     divergence: FirstDivergence | None = None
     blank: bool = False
     failure: tuple[int, str] | None = None
+    answer: Answer | None = None
+    swaps: list[Swap] = field(default_factory=list)
+    whole: bool = False
+    lost: FirstDivergence | None = None
+    #: how many recorded inputs are what a replay calls the step with: without one, none can be compared
+    same_inputs: int = 0
+
+    def look_for_a_swap(self, log: EventLog, replay: Pass) -> None:
+        """Compare what the pass asks for with the create that follows its prefix, if one does."""
+        event = log[replay.prefix] if replay.prefix < len(log) else None
+        if event is None or event.type != STEP_CREATED or event.payload is None or replay.divergence is not None:
+            return
+        for item in replay.pending:
+            if item.correlation_id == event.correlation_id and item.create and item.arguments is not None:
+                if item.name not in (event.name, event.short_name):
+                    return
+                asked, recorded = digest_value(item.arguments), event.payload.digest
+                if asked == recorded:
+                    self.same_inputs += 1
+                else:
+                    label = f"{item.kind}:{event.short_name}"
+                    self.swaps.append(Swap(replay.prefix, item.rank, label, recorded, asked))
+                return
+
+    def sure_swaps(self) -> tuple[Swap, ...]:
+        """The swaps, where some inputs agree: else they may all be encoded otherwise, or hang on what the log lacks."""
+        return tuple(self.swaps) if self.same_inputs > len(self.swaps) else ()
 
 
 def rebinding(
@@ -126,6 +183,12 @@ def rebinding(
             tally.clean_through = name
             if tally.failure is None and replay.outcome is Outcome.FAILED and _went_on(log, length):
                 tally.failure = (name, replay.error or "it failed")
+        if length == len(log):
+            tally.whole = True
+            tally.lost = None if replay.divergence is None else _first(log, name, replay.divergence)
+            if replay.outcome is Outcome.COMPLETED:
+                tally.answer = Answer(digest_value(replay.value))
+        tally.look_for_a_swap(log, replay)
         if previous is not None:
             found = flips(previous, replay, (last, name), include_input_only=include_input_only)
             if found is None:
@@ -142,6 +205,10 @@ def rebinding(
         divergence=tally.divergence,
         blank=tally.blank,
         failure=tally.failure,
+        answer=tally.answer,
+        swaps=tally.sure_swaps(),
+        whole=tally.whole,
+        lost=tally.lost,
     )
 
 
@@ -275,6 +342,13 @@ def faults(capture: Capture, found: Rebinding) -> Iterator[Item]:
         )
         entity = f"{found.engine}/{flip.rank if flip.id is None else flip.id}/{flip.was}/{flip.now}"
         yield Fault("flip", f"under {found.engine}, {called} {what}", (index,), entity, shown)
+    for swap in found.swaps:
+        text = f"under {found.engine}, {swap.label} (rank {swap.rank}) was written with an input that no replay of "
+        text += "all before it asks for; the engine compares names only"
+        entity = f"{found.engine}/{swap.rank}/{swap.label}"
+        inputs = (f"recorded input {swap.recorded}", f"input that is asked for {swap.asked}")
+        yield Fault("swap", text, (swap.index,), entity, (line(log, swap.index), *inputs))
+    yield from _other_answer(capture, found)
     lost = found.divergence
     if lost is not None:
         event = log[lost.index]
@@ -284,3 +358,18 @@ def faults(capture: Capture, found: Rebinding) -> Iterator[Item]:
         entity = f"{found.engine}/{event.correlation_id or event.type}/{event.type}"
         both = (line(log, lost.index), f"replayed from prefix {lost.prefix}: {lost.text}")
         yield Fault("divergence", text, (lost.index,), entity, both)
+
+
+def _other_answer(capture: Capture, found: Rebinding) -> Iterator[Item]:
+    """A run that returned something else than a replay of its whole log does."""
+    run = capture.run
+    if found.answer is None or run is None or run.status != "completed" or run.output is None:
+        return
+    returned, replayed = digest_value(run.output), found.answer.digest
+    if returned != replayed and any(isinstance(event.payload, (Sealed, Damaged)) for event in capture.log):
+        yield Noted("the payloads that the run's answer may be made of")  # the replay had nothing in their place
+    elif returned != replayed:
+        last = len(capture.log) - 1
+        both = (f"the run returned a value with digest {returned}", f"a replay returns one with digest {replayed}")
+        text = f"under {found.engine}, the log leads to another answer than the one that the run returned"
+        yield Fault("answer", text, (last,), found.engine, (line(capture.log, last), *both))

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from stormctl.readers.open import Unreadable
 from stormctl.sweeps.bindings import BindingMap
 from stormctl.sweeps.finding import Finding, SweepResult, Verdict
 from stormctl.sweeps.perturbation import Difference, Perturbed
+from stormctl.sweeps.reading import From
 from stormctl.sweeps.rebinding import FirstDivergence, Flip, Rebinding
 from stormctl.sweeps.ways import away
 
 SCHEMA = "stormctl.sweep/1"
+#: The schema of a line that tells of one log; its keys are those of a log in the report.
+LINE_SCHEMA = "stormctl.sweep-line/1"
 
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
     """What every sweep said about one log. ``reasons`` tell why something stayed open.
 
-    ``maps`` are the data of pictures, one per engine where they were asked for; JSON leaves them out.
+    ``profile`` is the one that the log was read by, ``profile_from`` where that came from, and ``told`` what the log
+    said of its release. ``world`` is the kind of store that it is from, in one word. ``payloads`` are those of the
+    events that findings name, where they were asked for. ``maps`` are the data of pictures, one per engine where they
+    were asked for; JSON leaves them out.
     """
 
     source: str
@@ -33,6 +39,10 @@ class LogReport:
     rebinding: tuple[Rebinding, ...] = ()
     perturbation: tuple[Perturbed, ...] = ()
     maps: tuple[BindingMap, ...] = ()
+    profile_from: From = From.NAMED
+    told: str = ""
+    payloads: tuple[tuple[int, str], ...] = ()
+    world: str = ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -50,16 +60,21 @@ class LogReport:
 
     def to_json(self) -> dict[str, Any]:
         """The log's entry in the report."""
+        shown = [{"position": place, "payload": text} for place, text in self.payloads]
         return {
             "source": self.source,
             "run_id": self.run_id,
             "events": self.events,
             "profile": self.profile,
+            "profile_from": str(self.profile_from),
+            "profile_told": self.told,
             "verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "sweeps": [_result(result) for result in self.sweeps],
             "rebinding": [_rebinding(found) for found in self.rebinding],
             "perturbation": [_perturbed(found) for found in self.perturbation],
+            "world": self.world,
+            **({"payloads": shown} if shown else {}),
         }
 
 
@@ -103,7 +118,18 @@ def _rebinding(found: Rebinding) -> dict[str, Any]:
         "prefixes": found.prefixes,
         "clean_through": found.clean_through,
         "flips": [_flip(flip) for flip in found.flips],
+        "swaps": [asdict(swap) for swap in found.swaps],
         "divergence": None if found.divergence is None else _divergence(found.divergence),
+        "whole": _whole(found) if found.whole else None,
+    }
+
+
+def _whole(found: Rebinding) -> dict[str, Any]:
+    """How the replay of the whole log ended."""
+    return {
+        "output": None if found.answer is None else found.answer.digest,
+        "event_id": None if found.lost is None else found.lost.event_id,
+        "divergence": None if found.lost is None else found.lost.text,
     }
 
 

@@ -2,60 +2,34 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from stormctl.errors import PlanError, StormctlError
-from stormctl.history import Capture
-from stormctl.readers.open import Unreadable, files_at, open_file
-from stormctl.sweeps import (
-    acknowledged,
-    commit_order,
-    cursor_skip,
-    dense,
-    id_order,
-    ledger,
-    lifecycle,
-    log_order,
-    one_body,
-    rebinding,
-    roles,
-)
-from stormctl.sweeps.base import NO_WORKLOAD, SWEEPS, Scenario, settle
+from stormctl.engine.door import Engine
+from stormctl.errors import PlanError, StormctlError, UsageError
+from stormctl.history import Capture, Facet
+from stormctl.sweeps import rebinding
+from stormctl.sweeps.base import NO_WORKLOAD, Scenario, settle
 from stormctl.sweeps.bindings import BindingMap, BindingRecorder
+from stormctl.sweeps.captured_twice import taken_once
+from stormctl.sweeps.entity_rows import ENDED
 from stormctl.sweeps.finding import Item, SweepResult, Unjudged, Verdict, worst
+from stormctl.sweeps.memory import Kept, key_of
+from stormctl.sweeps.payloads_shown import payloads_of
 from stormctl.sweeps.perturb_run import perturb
 from stormctl.sweeps.perturbation import Perturbed
-from stormctl.sweeps.plan import Parallel, SweepPlan
-from stormctl.sweeps.profiles import Profile, profile_named
+from stormctl.sweeps.plan import NeedsWorkload, Parallel, SweepPlan
+from stormctl.sweeps.profiles import Profile
+from stormctl.sweeps.reading import Reading, kind_of_world, reading_of
 from stormctl.sweeps.rebinding import Rebinding
+from stormctl.sweeps.registered import in_order
 from stormctl.sweeps.report import LogReport
 from stormctl.sweeps.witness import clean
 from stormctl.workloads.base import Workload
 from stormctl.workloads.user import load_workload, names_a_file
 from stormctl.workloads.user_input import recorded_input
 
-#: The order in which a report lists sweeps. Importing a module registers its check.
-ORDER = (
-    "dense",
-    "id-order",
-    "commit-order",
-    "cursor-skip",
-    "acknowledged",
-    "one-body",
-    "lifecycle",
-    "roles",
-    "log-order",
-    "ledger",
-)
-#: how long an interrupt may come after the news that the children have died of it
-INTERRUPTED_S = 0.2
-_ENDING = (signal.SIGINT, signal.SIGTERM)
-_REGISTERED = (acknowledged, commit_order, cursor_skip, dense, id_order, ledger, lifecycle, log_order, one_body, roles)
+_NO_PREFIX = Unjudged("a prefix in the given range")
 
 
 def sweep_many(captures: Iterable[Capture], plan: SweepPlan) -> Iterator[LogReport]:
@@ -66,14 +40,21 @@ def sweep_many(captures: Iterable[Capture], plan: SweepPlan) -> Iterator[LogRepo
 
 def sweep_log(capture: Capture, plan: SweepPlan) -> LogReport:
     """Every sweep of the plan over one capture. UsageError for a profile or engine that does not exist."""
-    profile = profile_named(plan.profile)
+    reading = reading_of(capture, plan.profile)
+    profile = reading.profile
     scenario, why = scenario_of(capture, plan)
-    ordered = sorted(SWEEPS.values(), key=lambda one: ORDER.index(one.name) if one.name in ORDER else len(ORDER))
     bare = scenario is not None and scenario.workload.bare
-    applying = [
-        one for one in ordered if one.applies(capture, scenario) and not (bare and one.scenario_check is not None)
+    read, capture = capture, taken_once(capture)
+    results = [
+        one.judge(read if one.whole else capture, scenario, profile, why)
+        for one in in_order()
+        if one.name in plan.only
+        or (
+            not plan.only
+            and one.applies(capture, scenario)
+            and not (bare and one.scenario_check is not None and not one.of_bodies)
+        )
     ]
-    results = [one.judge(capture, scenario, profile, why) for one in applying]
     replays: list[Rebinding] = []
     perturbed: list[Perturbed] = []
     maps: list[BindingMap] = []
@@ -83,88 +64,31 @@ def sweep_log(capture: Capture, plan: SweepPlan) -> LogReport:
         if plan.perturb:
             result, perturbed = perturb(capture, scenario, why, plan, profile, replays)
             results.append(result)
+    report = report_of(capture, len(read.log), reading, results)
+    return replace(
+        report,
+        rebinding=tuple(replays),
+        perturbation=tuple(perturbed),
+        maps=tuple(maps),
+        payloads=payloads_of(capture, report.findings) if plan.show_payloads else (),
+    )
+
+
+def report_of(capture: Capture, events: int, reading: Reading, results: Sequence[SweepResult]) -> LogReport:
+    """The report of a log of so many events, from what its sweeps answered."""
     verdict, reasons = overall(capture, results)
     return LogReport(
         source=capture.source,
         run_id=capture.log.run_id,
-        events=len(capture.log),
-        profile=profile.name,
+        world=kind_of_world(capture),
+        events=events,
+        profile=reading.profile.name,
+        profile_from=reading.source,
+        told=reading.told,
         verdict=verdict,
         reasons=reasons,
         sweeps=tuple(results),
-        rebinding=tuple(replays),
-        perturbation=tuple(perturbed),
-        maps=tuple(maps),
     )
-
-
-def sweep_paths(
-    paths: Sequence[Path | str], plan: SweepPlan, *, processes: int = 1
-) -> Iterator[LogReport | Unreadable]:
-    """Open and sweep what lies at the paths, in order, over several processes.
-
-    Several files are spread over them; the engines share them over the prefixes of a file that has some to itself. The
-    processes end with this one, and at once when whoever consumes the reports stops.
-    """
-    found = [file for path in paths for file in files_at(Path(path))]
-    files = [file for file in found if not isinstance(file, Unreadable)]
-    workers = min(processes, len(files))
-    plan = replace(plan, jobs=max(plan.jobs, processes // max(1, workers)))
-    if workers < 2:
-        for item in found:
-            yield from [item] if isinstance(item, Unreadable) else _sweep_file(item, plan)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(workers, initializer=_as_child) as pool:
-        try:
-            with _undisturbed():
-                swept = pool.map(_sweep_whole_file, files, [plan] * len(files))
-            for item in found:
-                yield from [item] if isinstance(item, Unreadable) else next(swept)
-        except BrokenProcessPool:
-            # Ctrl-C in a terminal ends the children too, and theirs may be told first
-            time.sleep(INTERRUPTED_S)
-            raise StormctlError(
-                "a process that swept some of the logs died",
-                remedy="Look whether memory ran out, and sweep fewer logs at once.",
-            ) from None
-        except BaseException:
-            for child in set(multiprocessing.active_children()) - others:
-                child.kill()  # a stopped one would not end otherwise
-            raise
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """No interrupt while processes are forked: raised inside one of the hooks of a fork, it would be lost."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _as_child() -> None:
-    """Before a process of the pool sweeps: it dies with its parent, and by a signal without a word."""
-    from stormctl.engine.children import end_with_parent
-
-    for number in _ENDING:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-    end_with_parent()
-
-
-def _sweep_file(path: Path, plan: SweepPlan) -> Iterator[LogReport | Unreadable]:
-    for item in open_file(path):
-        yield item if isinstance(item, Unreadable) else sweep_log(item, plan)
-
-
-def _sweep_whole_file(path: Path, plan: SweepPlan) -> list[LogReport | Unreadable]:
-    return list(_sweep_file(path, plan))
 
 
 def scenario_of(capture: Capture, plan: SweepPlan) -> tuple[Scenario | None, str]:
@@ -198,46 +122,81 @@ def _of_a_file(plan: SweepPlan) -> Workload | None:
 def _rebind(
     capture: Capture, scenario: Scenario | None, why: str, plan: SweepPlan, profile: Profile
 ) -> tuple[SweepResult, list[Rebinding], list[BindingMap]]:
-    if scenario is None:
-        return SweepResult(rebinding.NAME, Verdict.UNKNOWN, missing=(why,)), [], []
-    lengths = plan.prefixes.lengths(capture.log)
     items: list[Item] = []
     replays: list[Rebinding] = []
     maps: list[BindingMap] = []
-    if not lengths:
-        items.append(Unjudged("a prefix in the given range"))
     for name in plan.engines:
-        engine = plan.open(name, scenario.workload, scenario.input)
+        try:
+            engine = plan.open(name, capture, scenario)
+        except NeedsWorkload:
+            items.append(Unjudged(why))
+            continue
+        except UsageError:
+            raise
+        except StormctlError as error:
+            items.append(Unjudged(f"a replay by {name}: {error}"))
+            continue
         if isinstance(engine, Parallel):
             engine.jobs = plan.jobs
-        recorder = BindingRecorder() if plan.maps else None
+        lengths = plan.lengths(name, capture.log)
+        if not lengths and _NO_PREFIX not in items:
+            items.append(_NO_PREFIX)
         try:
-            replay = rebinding.rebinding(
-                capture.log,
-                engine,
-                lengths,
-                workload=scenario.workload.name,
-                include_input_only=plan.include_input_only,
-                observer=recorder,
-            )
+            kept = _replayed(capture, engine, lengths, _workload_of(engine, scenario), plan)
         except StormctlError as error:
             items.append(Unjudged(f"a replay by {name}: {error}"))
         except Exception as error:
             # a log may hold what no workflow expects; that must not hide the other sweeps
             items.append(Unjudged(f"a replay by {name}, which failed: {type(error).__name__}: {clean(str(error))}"))
         else:
+            replay, drawn = kept
             replays.append(replay)
             items.extend(rebinding.faults(capture, replay))
-            if recorder is not None:
-                maps.append(recorder.finish(engine.name, scenario.workload.name, capture.log))
+            if drawn is not None and plan.maps:
+                maps.append(drawn)
     return settle(rebinding.NAME, items, capture, profile), replays, maps
+
+
+def _replayed(
+    capture: Capture, engine: Engine, lengths: Sequence[int], workload: str, plan: SweepPlan
+) -> tuple[Rebinding, BindingMap | None]:
+    """The replay, from the plan's memory where it is there, and its map where one is wanted or can be kept."""
+    key: str | None = None
+    if plan.memory is not None:
+        key = key_of(engine, capture.log, lengths, include_input_only=plan.include_input_only)
+        kept = None if key is None else plan.memory.recall(key)
+        if kept is not None:
+            kept = kept.as_(engine.name, workload)
+            return kept.replay, kept.map
+    recorder = BindingRecorder() if plan.maps or key is not None else None
+    replay = rebinding.rebinding(
+        capture.log,
+        engine,
+        lengths,
+        workload=workload,
+        include_input_only=plan.include_input_only,
+        observer=recorder,
+    )
+    if recorder is None:
+        return replay, None
+    drawn = recorder.finish(engine.name, workload, capture.log)
+    if plan.memory is not None and key is not None:
+        plan.memory.keep(key, Kept(replay, drawn))
+    return replay, drawn
+
+
+def _workload_of(engine: Engine, scenario: Scenario | None) -> str:
+    """What the engine replayed, for a report."""
+    if engine.workload is not None or scenario is None:
+        return engine.workload or ""
+    return scenario.workload.name
 
 
 def overall(capture: Capture, results: Sequence[SweepResult]) -> tuple[Verdict, tuple[str, ...]]:
     """A log's verdict from those of its sweeps, and the reasons for whatever stayed open.
 
     A log without a fatal finding is not clean when its run failed (the engine is the suspect then), when the run was
-    still going, or when part of the log was not captured.
+    still going, when part of the log was not captured, or when its run has ended and it has no end.
     """
     verdict = worst(result.verdict for result in results)
     reasons = [unknown_reason(result) for result in results if result.verdict is Verdict.UNKNOWN]
@@ -247,6 +206,10 @@ def overall(capture: Capture, results: Sequence[SweepResult]) -> tuple[Verdict, 
         return verdict, tuple(reasons)
     if capture.evidence.live:
         reasons.append("the run was still going when it was captured")
+    run = capture.run
+    bounded = Facet.ROWS not in capture.evidence.missing and Facet.RUN_BOUNDS not in capture.evidence.missing
+    if run is not None and run.status in ENDED and bounded and not capture.log.ended:
+        reasons.append(f"the run's row says {run.status} and the log has no end")
     suspect = _engine_suspect(capture)
     if suspect is not None:
         reasons.insert(0, suspect)
@@ -259,7 +222,7 @@ def unknown_reason(result: SweepResult) -> str:
 
 
 def _engine_suspect(capture: Capture) -> str | None:
-    run, end = capture.run, next((event for event in capture.log if event.is_terminal), None)
+    run, end = capture.run, next((capture.log[index] for index in capture.log.ends), None)
     if (run is None or run.status != "failed") and (end is None or end.type != "run_failed"):
         return None
     code = run.error_code if run is not None else None

@@ -36,6 +36,7 @@ class Race:
     branch: tuple[int, ...]
     ends: Mapping[str, int]
     written: tuple[tuple[str, int], ...]
+    name: str = ""
 
     @property
     def first(self) -> str | None:

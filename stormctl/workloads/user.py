@@ -21,6 +21,7 @@ from stormctl.errors import UsageError, suggest
 from stormctl.workloads.base import Driver, Pressure, Workload
 from stormctl.workloads.user_file import ENDING, file_at, module_of
 from stormctl.workloads.user_input import built, input_type
+from stormctl.workloads.user_races import races_of
 
 SHAPE = "async def {name}(wf, input)"
 
@@ -67,7 +68,7 @@ def _whole(found: Workload, name: str, source: str) -> Workload:
             f"the input_type of {name} is no dataclass whose fields all have plain defaults",
             remedy="Give each field a default, as those of stormctl's own workloads have.",
         )
-    return replace(found, source=source)
+    return replace(found, source=source, races=found.races or races_of(found))
 
 
 def of_body(body: Any, name: str, *, source: str | None = None) -> Workload:
@@ -89,13 +90,14 @@ def of_body(body: Any, name: str, *, source: str | None = None) -> Workload:
         raise UsageError(
             f"{where} takes {signature}, and a workflow two arguments", remedy=f"Write it as `{shape}`."
         ) from None
-    return UserBody(
+    found = UserBody(
         name=name,
         summary=(inspect.getdoc(body) or "a user's own body").partition("\n")[0],
         input_type=input_type(body, signature) or dict,
         body=body,
         source=source,
     )
+    return replace(found, races=races_of(found))
 
 
 def _no_driver(_input: Any, _pressure: Pressure) -> Driver:

@@ -23,6 +23,7 @@ from stormctl.testing import LogBuilder
 from stormctl.workloads.registry import workload
 from tests.explain.overlap import Overlap
 from tests.explain.seeded import around_the_flip, busy
+from tests.replayed import Once
 from tests.storm.stage import Latency, storm
 
 NAME = "wrun-41KZYJ92TP-storm-log.json"
@@ -49,8 +50,9 @@ class TestTheRealLog:
         return engine_for("nets", code, code.parse_input({}))
 
     @pytest.fixture(scope="class")
-    def origins(self, real: EventLog, storm_engine: ReplayEngine) -> Reconstruction:
-        return reconstruct(real, storm_engine)
+    def origins(self, real: EventLog, storm_engine: ReplayEngine, replayed_once: Once) -> Reconstruction:
+        with replayed_once():
+            return reconstruct(real, storm_engine)
 
     def test_batches_are_those_that_upstream_found(self, real: EventLog, origins: Reconstruction) -> None:
         found = batches_of(real, origins)

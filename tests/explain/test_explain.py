@@ -17,10 +17,11 @@ from stormctl.explain import Answer, ExplainPlan, Explanation, classes, explain
 from stormctl.explain.explain import _latent
 from stormctl.history import Capture, RunRow, kinds
 from stormctl.readers.open import open_captures
-from stormctl.sweeps.plan import own_engine
+from stormctl.sweeps.base import Scenario
+from stormctl.sweeps.plan import open_own
 from stormctl.testing import LogBuilder, run_serially
-from stormctl.workloads.base import Workload
 from stormctl.workloads.registry import WORKLOADS
+from tests.replayed import Once
 
 NAME = "wrun-41KZYJ92TP-storm-log.json"
 
@@ -32,13 +33,14 @@ def quiet_storm(**given: Any) -> LogBuilder:
 
 class TestTheRealLog:
     @pytest.fixture(scope="class")
-    def found(self, shared_data: Path) -> Explanation:
+    def found(self, shared_data: Path, replayed_once: Once) -> Explanation:
         path = shared_data / NAME
         if not path.is_file():
             pytest.skip(f"{NAME} is not beside this clone")
         (capture,) = open_captures([path])
         assert isinstance(capture, Capture)
-        return explain(capture, ExplainPlan(workload="step-storm", engines=("nets", "registered")))
+        with replayed_once():
+            return explain(capture, ExplainPlan(workload="step-storm", engines=("nets", "registered")))
 
     def test_names_the_class_and_what_closed_it(self, found: Explanation) -> None:
         assert found.answer is Answer.EXPLAINED
@@ -137,10 +139,10 @@ class TestLimits:
         assert found.left_out[0].startswith("all replays: the log has ")
 
     def test_an_engine_that_cannot_be_opened_is_left_out(self) -> None:
-        def broken(name: str, code: Workload, input: Any) -> Engine:
+        def broken(name: str, capture: Capture, scenario: Scenario | None) -> Engine:
             if name == "nets":
                 raise UsageError("nets is not here", remedy="Install it.")
-            return own_engine(name, code, input)
+            return open_own(name, capture, scenario)
 
         storm = quiet_storm().until(30).capture()
         found = explain(storm, ExplainPlan(engines=("nets", "registered"), open=broken))

@@ -23,6 +23,7 @@ from stormctl.readers.open import open_file
 from stormctl.testing import LogBuilder, run_serially
 from stormctl.workloads.registry import WORKLOADS, workload
 from tests.explain.overlap import Overlap
+from tests.replayed import Once
 
 NAME = "wrun-41KZYJ92TP-storm-log.json"
 
@@ -74,8 +75,9 @@ class TestTheRealLog:
         }
 
     @pytest.fixture(scope="class")
-    def ranked(self, log: EventLog) -> list[Reconstruction]:
-        return list(reconstruct_by_generation(log, [storm(name) for name in ("dispenser", "nets")]))
+    def ranked(self, log: EventLog, replayed_once: Once) -> list[Reconstruction]:
+        with replayed_once():
+            return list(reconstruct_by_generation(log, [storm(name) for name in ("dispenser", "nets")]))
 
     def test_nets_explain_every_create_and_nothing_else_does(self, ranked: list[Reconstruction]) -> None:
         best, *others = ranked

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormctl.history import Capture
-from stormctl.readers import Unreadable, open_captures, write_capture
+from stormctl.readers import Unreadable, open_captures, text, write_capture
 from stormctl.testing import LogBuilder
 
 GOOD = b'{"position":1,"type":"run_created"}\n'
@@ -120,3 +120,14 @@ def test_no_bytes_crash_a_reader(tmp_path_factory: pytest.TempPathFactory, tail:
     path.write_bytes(head + tail)
     for found in open_captures([path]):
         assert isinstance(found, (Capture, Unreadable))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.ndjson", GOOD * 4), ("a.json", COMPACT + (COMPACT[1:] + b"]").join([b",", b""]))]
+)
+def test_a_log_longer_than_any_engine_replays_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    monkeypatch.setattr(text, "MAX_EVENTS", 1)
+    (tmp_path / name).write_bytes(content)
+    assert f"{name} holds more than 1 events of one run" in refused(tmp_path / name).error

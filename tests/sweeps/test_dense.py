@@ -63,6 +63,21 @@ def test_one_event_without_position_is_a_fault(judge: Judge) -> None:
     assert finding.message == "hook_created has no position"
 
 
+def test_a_log_that_was_begun_without_positions_counts_on_from_there(judge: Judge) -> None:
+    """A run that a store with positions has adopted keeps its first events as they were."""
+    adopted = three().changed(1, position=None).changed(2, position=None)
+    result = judge("dense", adopted)
+    assert (result.verdict, result.missing) == (Verdict.CLEAN, ("the positions of the first 2 events",))
+    (finding,) = judge("dense", adopted.changed(3, position=5)).findings
+    assert finding.message == "positions 3 to 4 are missing before 5"
+
+
+@pytest.mark.parametrize("position", [0, -1])
+def test_positions_count_from_one(judge: Judge, position: int) -> None:
+    found = [finding.key.split("/")[1] for finding in judge("dense", three().changed(1, position=position)).findings]
+    assert found == ["bad-position", "gap"]
+
+
 def test_a_store_without_positions_is_unknown_and_not_clean(judge: Judge) -> None:
     result = judge("dense", LogBuilder(positions=False).run_created())
     assert (result.verdict, result.missing) == (Verdict.UNKNOWN, (str(Facet.POSITIONS),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stormctl.history import ids
-from stormctl.sweeps import Severity, SweepPlan, SweepResult, Verdict, sweep_log
+from stormctl.sweeps import PROFILES, Severity, SweepPlan, SweepResult, Verdict, sweep_log
 from stormctl.testing import START_MS, LogBuilder
 
 Judge = Callable[..., SweepResult]
@@ -62,6 +62,34 @@ class TestIdOrder:
         result = judge("id-order", log().edited(lambda events: events.append(events[-1])))
         assert result.verdict is Verdict.UNKNOWN
         assert "was captured twice" in str(result.missing[0])
+
+    def test_a_list_by_neither_id_nor_time_was_mixed_up(self, judge: Judge) -> None:
+        mixed = log(positions=False).edited(lambda events: events.insert(1, events.pop(3)))
+        (finding,) = judge("id-order", mixed).findings
+        assert finding.key.startswith("id-order/listed-out-of-order/")
+        for profile in PROFILES:
+            assert judge("id-order", mixed, profile=profile).verdict is Verdict.VIOLATED
+
+    def test_postgres_lists_by_id_alone(self, judge: Judge) -> None:
+        swapped = log(positions=False).swapped(2, 3)
+        assert judge("id-order", swapped, profile="workflow@4.8-local").verdict is Verdict.UNKNOWN
+        assert judge("id-order", swapped, profile="workflow@4.8-postgres").verdict is Verdict.VIOLATED
+
+    def test_numbers_as_a_table_gives_them_are_compared_as_numbers(self, judge: Judge) -> None:
+        numbered = log()
+        for place in range(1, 6):
+            numbered = numbered.changed(place, event_id=str(place + 6))
+        assert judge("id-order", numbered).verdict is Verdict.CLEAN
+        (finding,) = judge("id-order", numbered.swapped(3, 4)).findings
+        assert finding.message == "1 of 5 events have a smaller id than one before them, by up to 1"
+
+    def test_a_serial_number_that_falls_while_slots_rise_is_told(self, judge: Judge) -> None:
+        """Serial 41 has slot 8 and serial 40 slot 9 (platformatic/platformatic-world #166)."""
+        serial = log(slots=True).changed(3, data={"serial": 41}).changed(4, data={"serial": 40})
+        (finding,) = judge("id-order", serial).findings
+        assert finding.key.startswith("id-order/serial-behind/")
+        rising = serial.changed(3, data={"serial": 39})
+        assert judge("id-order", rising).verdict is Verdict.CLEAN
 
     def test_ids_of_an_unknown_scheme_are_not_judged(self, judge: Judge) -> None:
         result = judge("id-order", log().changed(2, event_id="41"))

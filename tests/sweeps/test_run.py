@@ -150,7 +150,8 @@ class TestReport:
         assert report["unreadable"] == [{"source": "a", "error": "it is empty. Capture it again."}]
         (log,) = report["logs"]
         assert list(log) == [
-            "source", "run_id", "events", "profile", "verdict", "reasons", "sweeps", "rebinding", "perturbation",
+            "source", "run_id", "events", "profile", "profile_from", "profile_told", "verdict", "reasons", "sweeps",
+            "rebinding", "perturbation", "world",
         ]  # fmt: skip
         assert list(log["sweeps"][0]) == ["sweep", "verdict", "findings", "missing"]
         findings = [finding for sweep in log["sweeps"] for finding in sweep["findings"]]
@@ -159,7 +160,10 @@ class TestReport:
             assert list(finding) == ["severity", "positions", "message", "witness", "key"]
             assert len(finding["witness"]) <= 6
         (found,) = log["rebinding"]
-        assert list(found) == ["engine", "workload", "prefixes", "clean_through", "flips", "divergence"]
+        assert list(found) == [
+            "engine", "workload", "prefixes", "clean_through", "flips", "swaps", "divergence", "whole",
+        ]  # fmt: skip
+        assert list(found["whole"]) == ["output", "event_id", "divergence"]
         assert list(found["divergence"]) == ["prefix", "position", "rank", "expected", "actual", "text"]
 
     def test_a_report_travels_between_processes(self, storm: LogBuilder) -> None:
