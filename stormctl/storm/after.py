@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 from stormctl.readers import Unreadable
@@ -13,7 +14,7 @@ from stormctl.storm.events import LogSwept, StormNoted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
 from stormctl.storm.subject import Target
-from stormctl.sweeps import LogReport, Severity, Verdict, sweep_paths, sweep_report
+from stormctl.sweeps import LogReport, Severity, SweepPlan, Verdict, sweep_paths, sweep_report
 
 
 def sweep_storm(
@@ -34,7 +35,7 @@ def sweep_storm(
         if path.exists():
             by_cell.setdefault(attempt.cell, []).append(path)
     for cell, paths in by_cell.items():
-        for item in sweep_paths(paths, target.sweeps(cell), processes=os.cpu_count() or 1):
+        for item in sweep_paths(paths, _sweeping(target, cell, plan), processes=os.cpu_count() or 1):
             if isinstance(item, Unreadable):
                 unreadable.append(item)
                 continue
@@ -43,6 +44,12 @@ def sweep_storm(
     folder.write_json("sweeps.json", sweep_report(reports, unreadable))
     for text in target.account(folder, attempts):
         yield StormNoted(text)
+
+
+def _sweeping(target: Target, cell: Cell, plan: Plan) -> SweepPlan:
+    """How the logs of a cell are swept: as its target says, and replayed by the generations that the plan asks for."""
+    found = target.sweeps(cell)
+    return replace(found, engines=tuple(dict.fromkeys((*found.engines, *plan.generations))))
 
 
 def swept(cell: Cell, report: LogReport) -> LogSwept:

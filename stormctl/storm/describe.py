@@ -12,9 +12,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stormctl.storm import sdk_plan, url_plan
 from stormctl.storm.names import Names
 from stormctl.storm.plan import Plan
-from stormctl.storm.sdk_plan import TARGET, processes_of
+from stormctl.storm.sdk_plan import processes_of
 from stormctl.workloads.base import Workload
 from stormctl.worlds.condition import Fence, Lock
 from stormctl.worlds.conditions import condition_named
@@ -67,6 +68,9 @@ class Description:
             yield f"  {fault.label}{how}"
         for line in plan.host_faults.lines():
             yield f"host: {line}"
+        replayed = (*plan.generations, *plan.real_engines)
+        if replayed:
+            yield f"every log is replayed by {', '.join(replayed)} too"
         yield "what corrupts a log, and whether this plan exercises it:"
         for one in self.exercised:
             yield f"  {'yes' if one.met else 'no':<5}{one.what}, {one.where}: {one.why}"
@@ -132,15 +136,17 @@ def _writers(plan: Plan, names: Names) -> Iterator[Exercised]:
 
 def _run_by(plan: Plan) -> str:
     """What runs the attempts."""
-    if plan.target == TARGET:
+    if plan.target == url_plan.TARGET:
+        return "cell after cell on " + ", ".join(f"{app.name} at {app.url}" for app in plan.apps)
+    if plan.target == sdk_plan.TARGET:
         most = max(map(processes_of, plan.cells))
         return f"cell after cell on {'one server' if most == 1 else f'up to {most} servers'} of the Workflow SDK"
     return f"{plan.processes} worker process{'es' if plan.processes != 1 else ''}"
 
 
 def _stale_loads(plan: Plan) -> Iterator[Exercised]:
-    if plan.target == TARGET:
-        return  # what a published version refuses is what the storm is to find out
+    if plan.target in (sdk_plan.TARGET, url_plan.TARGET):
+        return  # what software that is not ours refuses is what the storm is to find out
     for name in dict.fromkeys(cell.condition for cell in plan.cells):
         condition = condition_named(name)
         refuses = condition.fence is not Fence.NONE and condition.lock is not Lock.NONE

@@ -25,6 +25,8 @@ from stormctl.storm.plan import Plan
 from stormctl.storm.resume import Earlier
 from stormctl.storm.run import AttemptRun, Lab
 from stormctl.storm.subject import Stage, Target
+from stormctl.storm.until import FILE as UNTIL_FILE
+from stormctl.storm.until import Until
 
 NEVER_STARTED = Earlier()
 
@@ -59,14 +61,19 @@ def rounds(waiting: deque[Turn], *, apart: bool) -> list[deque[Turn]]:
 
 
 async def run_storm(
-    plan: Plan, folder: StormFolder, *, earlier: Earlier = NEVER_STARTED, target: Target | None = None
+    plan: Plan,
+    folder: StormFolder,
+    *,
+    earlier: Earlier = NEVER_STARTED,
+    target: Target | None = None,
+    until: Until | None = None,
 ) -> AsyncGenerator[StormEvent, None]:
     """Run every attempt of the plan that has not landed ``earlier`` and yield what happens.
 
     ``target`` is what runs them; none stands for our own runtime without a database. No attempt is started after the
-    launch budget; those in flight always land. StoreFailure when a store fails, or the workers do again and again;
-    StoreBusy or StoreForeign when a store cannot be had, or another driver has the folder: what landed before is kept.
-    Whoever stops early closes the generator (``contextlib.aclosing``), which ends the workers.
+    launch budget, nor once ``until`` is resolved; those in flight always land. StoreFailure when a store fails, or the
+    workers do again and again; StoreBusy or StoreForeign when a store cannot be had, or another driver has the folder:
+    what landed before is kept. Whoever stops early closes the generator (``contextlib.aclosing``): the workers end.
     """
     began = time.monotonic()
     yield StormStarted(
@@ -77,7 +84,7 @@ async def run_storm(
         tuple(calibration(plan)),
         len(earlier.landed),
     )
-    storm = _Storm(plan, folder, earlier, target if target is not None else Embedded())
+    storm = _Storm(plan, folder, earlier, target if target is not None else Embedded(), until)
     with folder.owned() as note:
         if note is not None:
             yield StormNoted(note)
@@ -89,7 +96,7 @@ async def run_storm(
             with suppress(StoreFailure):  # the disk may be what failed, and the first error is the one to tell
                 storm.finish("interrupted" if isinstance(bad, (asyncio.CancelledError, GeneratorExit)) else "failed")
             raise
-        reason = "budget" if storm.left else "done"
+        reason = "resolved" if storm.resolved else "budget" if storm.left else "done"
         storm.finish(reason)
     yield StormFinished(folder.path, storm.landed, plan.total, reason, time.monotonic() - began)
 
@@ -97,19 +104,26 @@ async def run_storm(
 class _Storm:
     """The state of a storm in progress."""
 
-    def __init__(self, plan: Plan, folder: StormFolder, earlier: Earlier, target: Target) -> None:
+    def __init__(self, plan: Plan, folder: StormFolder, earlier: Earlier, target: Target, until: Until | None) -> None:
         self._plan = plan
         self._folder = folder
         self._earlier = earlier
         self._target = target
+        self._until = until
         self.waiting = turns(plan, earlier)
         self.left = len(self.waiting)
         self.landed = len(earlier.landed)
         self._events: asyncio.Queue[StormEvent | BaseException | None] = asyncio.Queue(maxsize=1000)
 
+    @property
+    def resolved(self) -> bool:
+        """Whether the storm has shown what it was run for, so that nothing more is started."""
+        return self._until is not None and self._until.resolved
+
     async def run(self) -> AsyncGenerator[StormEvent, None]:
         """Yield the events of all attempts as they come."""
         plan = self._plan
+        self._keep_standing()
         async with self._target.stage(plan, self._folder, self._events.put, self._earlier.lost) as stage:
             for note in stage.notes:
                 yield StormNoted(note)
@@ -127,10 +141,15 @@ class _Storm:
 
     def finish(self, reason: str) -> None:
         """Leave a word in the folder about how the storm ended."""
+        self._keep_standing()
         self._folder.write_json(
             "storm.json",
             {"schema": "stormctl.storm/1", "reason": reason, "landed": self.landed, "planned": self._plan.total},
         )
+
+    def _keep_standing(self) -> None:
+        if self._until is not None:
+            self._folder.write_json(UNTIL_FILE, self._until.row())
 
     async def _rounds(self, stage: Stage) -> None:
         """Make every round of attempts, each when all of the one before have landed."""
@@ -168,7 +187,7 @@ class _Storm:
 
     async def _launch(self, stage: Stage, waiting: deque[Turn], labs: dict[Cell, Lab], deadline: float) -> None:
         """Make one attempt after another while there are any and the budget lasts."""
-        while waiting and time.monotonic() < deadline:
+        while waiting and time.monotonic() < deadline and not self.resolved:
             turn = waiting.popleft()
             self.left -= 1
             subject = stage.subject(turn.cell, turn.number)
@@ -177,6 +196,8 @@ class _Storm:
             self._folder.record(landed)
             self.landed += 1
             await self._events.put(AttemptLanded(landed))
+            if self._until is not None and (said := self._until.landed(landed)) is not None:
+                await self._events.put(StormNoted(said))
 
     async def _announce(self, turn: Turn, run_id: str) -> None:
         self._folder.announce(turn.cell, turn.number, run_id)

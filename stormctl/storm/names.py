@@ -17,7 +17,7 @@ from stormctl.worlds.presets import CONDITIONS
 
 TOKEN = "token"
 #: The targets that a storm can drive today.
-TARGETS = ("embedded", "sdk")
+TARGETS = ("embedded", "sdk", "url")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Names:
     @classmethod
     def built(cls) -> Names:
         """The names of everything that this version has."""
-        from stormctl.sweeps.run import ORDER
+        from stormctl.sweeps.registered import ORDER
         from stormctl.workloads.registry import WORKLOADS
 
         return cls(WORKLOADS, tuple(GENERATIONS), CONDITIONS, tuple(WORLDS), TARGETS, ("all", *ORDER, "rebinding"))
@@ -44,8 +44,8 @@ class Names:
         """Any name goes."""
         return cls()
 
-    def for_sdk(self) -> Names:
-        """The same for a plan whose worlds and versions are the SDK's: those were checked as they were read."""
+    def of_others(self) -> Names:
+        """The same for a plan whose worlds and versions are not ours: those were checked as they were read."""
         return replace(self, generations=None, conditions=None, worlds=None)
 
     def known(self, kind: str, name: str) -> str:
@@ -60,6 +60,8 @@ class Names:
         }[kind]
         if known is not None and kind in _WITH_KNOBS:
             return _with_knobs(kind, name)
+        if known is not None and kind == "sweep" and name not in known:
+            return _replaying(name, known)
         if known is not None and name not in known:
             raise PlanError(f"there is no {kind} {name!r}", remedy=suggest(name, known))
         return name
@@ -106,6 +108,16 @@ _WITH_KNOBS: dict[str, Callable[[str], Condition | Generation]] = {
     "condition": condition_named,
     "generation": generation,
 }
+
+
+def _replaying(name: str, sweeps: Collection[str]) -> str:
+    """The name, in full, of a generation that is to replay every log of a storm."""
+    try:
+        return generation(name).name
+    except UsageError as bad:
+        knobs = "[" in name or name.startswith("#")
+        remedy = bad.remedy if knobs else suggest(name, (*sweeps, *GENERATIONS))
+        raise PlanError(f"there is no sweep, and no generation, {name!r}", remedy=remedy) from None
 
 
 def _with_knobs(kind: str, name: str) -> str:

@@ -41,3 +41,20 @@ BY_ERROR_CODE = {
     "RUNTIME_ERROR": Outcome.RUNTIME_ERROR,
     "WORLD_CONTRACT_ERROR": Outcome.CONTRACT_ERROR,
 }
+
+
+class Counted(StrEnum):
+    """What two arms are compared by, as far as an attempt itself tells it."""
+
+    CORRUPTED = "corrupted"
+    STUCK = "stuck"
+    COMPLETED = "completed"
+    ANY_FAILURE = "any-failure"
+
+    def hit(self, outcome: Outcome) -> bool:
+        """Whether an attempt with this outcome is counted."""
+        if self is Counted.ANY_FAILURE:
+            return outcome.gates
+        if self is Counted.STUCK:
+            return outcome.stuck
+        return outcome is (Outcome.COMPLETED if self is Counted.COMPLETED else Outcome.CORRUPTED)

@@ -14,12 +14,16 @@ entry is the old arm of every comparison and the last the new one.
 ``input`` is for every scenario that has the key; ``inputs`` holds a mapping per scenario, which wins. ``attempts`` is a
 number for every cell, or a mapping per scenario.
 
-A plan with ``target: sdk`` varies versions of the real SDK instead: :mod:`stormctl.storm.sdk_plan`.
+``sweeps`` is ``all``, and beside it whatever shall replay every log too: a generation of ours (``nets``), or, with the
+targets ``sdk`` and ``url``, the real engine (``sdk:own``, ``sdk:FOLDER``).
+
+A plan with ``target: sdk`` varies versions of the real SDK instead (:mod:`stormctl.storm.sdk_plan`), one with ``target:
+url`` apps that somebody else runs (:mod:`stormctl.storm.url_plan`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -27,14 +31,17 @@ from typing import Any
 
 import yaml
 
-from stormctl.errors import PlanError, suggest
-from stormctl.storm import planfile, sdk_plan
+from stormctl.engine.generations import generation
+from stormctl.errors import PlanError, UsageError, suggest
+from stormctl.storm import planfile, sdk_plan, url_plan
 from stormctl.storm.attempt import Cell
 from stormctl.storm.faults.base import Fault
 from stormctl.storm.faults.registry import parse_faults
 from stormctl.storm.names import Names
 from stormctl.storm.planfile import format_duration, parse_count, parse_duration, parse_number
+from stormctl.storm.real_name import SCHEME, parse_real
 from stormctl.storm.sdk_plan import NO_HOST_FAULTS, HostFaults, parse_host_faults
+from stormctl.storm.url_app import App
 from stormctl.worlds.conditions import condition_named
 from stormctl.worlds.open import world_kind
 
@@ -47,7 +54,11 @@ DEFAULTS: Mapping[str, Any] = {
     "time_scale": 1.0, "storage_scale": 1.0, "hydration_jitter_ms": 1, "budget": "10m", "cap": "240s", "faults": [],
     "sweeps": ["all"],
 }  # fmt: skip
-KEYS = ("schema", "name", *DEFAULTS, *AXES, "input", "inputs", "matrix", *sdk_plan.OWN)
+KEYS = ("schema", "name", *DEFAULTS, *AXES, "input", "inputs", "matrix", *sdk_plan.OWN, *url_plan.OWN)
+#: what targets that are not ours vary, have alone, and have no place for
+_AXES: Mapping[str, Sequence[str]] = {sdk_plan.TARGET: sdk_plan.AXES, url_plan.TARGET: url_plan.AXES}
+_OWN: Mapping[str, Sequence[str]] = {sdk_plan.TARGET: sdk_plan.OWN, url_plan.TARGET: url_plan.OWN}
+_FOREIGN: Mapping[str, Mapping[str, str]] = {sdk_plan.TARGET: sdk_plan.FOREIGN, url_plan.TARGET: url_plan.FOREIGN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ class Plan:
     """A plan, checked. ``attempts`` are per cell, and ``own_attempts`` by scenario win; ``budget_ms`` (for launching)
     is wall time; ``cap_ms`` (per run) is before ``time_scale``. ``axes`` and ``pairs`` are the matrix; ``inputs`` has
     every planned scenario, each with all its fields but the token, which is made anew for every attempt.
-    ``host_faults`` are for the target ``sdk``.
+    ``host_faults`` are for the target ``sdk``, ``apps`` for the target ``url``.
     """
 
     name: str
@@ -77,6 +88,7 @@ class Plan:
     source: str = ""
     own_attempts: Mapping[str, int] = field(default_factory=dict)
     host_faults: HostFaults = NO_HOST_FAULTS
+    apps: tuple[App, ...] = ()
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -92,6 +104,16 @@ class Plan:
     def scenarios(self) -> tuple[str, ...]:
         """The planned scenarios, in order."""
         return tuple(dict.fromkeys(cell.scenario for cell in self.cells))
+
+    @property
+    def generations(self) -> tuple[str, ...]:
+        """Generations of ours that are to replay every log, beside the one of its cell."""
+        return tuple(one for one in self.sweeps if _generation(one))
+
+    @property
+    def real_engines(self) -> tuple[str, ...]:
+        """Real engines that are to replay every log."""
+        return tuple(one for one in self.sweeps if one.startswith(SCHEME))
 
     @property
     def total(self) -> int:
@@ -130,14 +152,17 @@ def parse_plan(
     given["input"] = dict(_mapping(given.get("input"), "input"))
     given["inputs"] = {k: dict(_mapping(v, f"inputs.{k}")) for k, v in _mapping(given.get("inputs"), "inputs").items()}
     for key, values in (overrides or {}).items():
-        _override(given, key, values, sdk_plan.AXES if target == sdk_plan.TARGET else AXES)
+        _override(given, key, values, _AXES.get(target, AXES))
     if seed is not None:
         given["seed"] = seed
-    sdk_plan.check_keys(str(given["target"]), (*document, *given["matrix"], *(overrides or {})))
+    _check_keys(str(given["target"]), (*document, *given["matrix"], *(overrides or {})))
+    apps: tuple[App, ...] = ()
     if target == sdk_plan.TARGET:
         if "processes" not in document:
             given["processes"] = 1  # of ours a storm has two, of the SDK one server is what people run
-        given, names = sdk_plan.in_columns(given), names.for_sdk()
+        given, names = sdk_plan.in_columns(given), names.of_others()
+    elif target == url_plan.TARGET:
+        (given, apps), names = url_plan.in_columns(given, source), names.of_others()
     axes, pairs = _in_full(*_matrix(given), names)
     plan = Plan(
         name=_name(given.get("name")),
@@ -154,9 +179,10 @@ def parse_plan(
         budget_ms=parse_duration(given["budget"], "budget"),
         cap_ms=parse_duration(given["cap"], "cap"),
         faults=parse_faults(given["faults"]),
-        sweeps=tuple(names.known("sweep", one) for one in _strings(given["sweeps"], "sweeps")),
+        sweeps=_sweeps(given["sweeps"], str(target), Path(source).parent, names),
         source=source,
         host_faults=parse_host_faults(given.get("host_faults")),
+        apps=apps,
     )
     _check_cells(plan, names)
     inputs = names.inputs(plan.scenarios, written_for, given["input"], given["inputs"])
@@ -194,6 +220,10 @@ def resolved_yaml(plan: Plan) -> str:
             document["matrix"]["pair"] = [
                 dict(sdk_plan.as_written(axis, value) for axis, value in pair.items()) for pair in plan.pairs
             ]
+    elif plan.target == url_plan.TARGET:
+        document = {key: value for key, value in document.items() if key not in url_plan.FOREIGN}
+        document["app"] = [app.row() for app in plan.apps]
+        document["matrix"] = {"scenario": list(plan.axes["scenario"])}
     else:
         document["matrix"] = {axis: list(values) for axis, values in plan.axes.items()}
         if plan.pairs:
@@ -213,6 +243,16 @@ def _check_head(document: Any, source: str) -> None:
     for key in document:
         if key not in KEYS:
             raise PlanError(f"{source} has an unknown key {key!r}", remedy=suggest(key, KEYS))
+
+
+def _check_keys(target: str, written: Iterable[str]) -> None:
+    """PlanError for a key that the plan's target has no place for. ``written`` are the keys that a person gave."""
+    for key in written:
+        if key in _FOREIGN.get(target, {}):
+            raise PlanError(f"the target {target} has no {key}", remedy=_FOREIGN[target][key])
+        owner = next((one for one, own in _OWN.items() if key in own), target)
+        if owner != target:
+            raise PlanError(f"the target {target} has no {key}", remedy=f"Leave it out, or set `target: {owner}`.")
 
 
 def _matrix(given: Mapping[str, Any]) -> tuple[dict[str, tuple[str, ...]], tuple[Mapping[str, str], ...]]:
@@ -275,6 +315,32 @@ def _pair(entry: Any) -> Mapping[str, str]:
     )
 
 
+def _sweeps(value: Any, target: str, base: Path, names: Names) -> tuple[str, ...]:
+    """``sweeps``: names of sweeps, of generations that replay every log too, and of real engines (``sdk:own``), which
+    lie beside the plan where they are folders."""
+    found: list[str] = []
+    for one in _strings(value, "sweeps"):
+        if not one.startswith(SCHEME) or names.sweeps is None:
+            found.append(names.known("sweep", one))
+            continue
+        if target not in (sdk_plan.TARGET, url_plan.TARGET):
+            raise PlanError(
+                f"sweeps asks for {one}, and the target {target} has no bundle of the SDK",
+                remedy="Name one of our generations, such as nets, or set `target: sdk`.",
+            )
+        try:
+            real = parse_real(one, base)
+        except UsageError as bad:
+            raise PlanError(f"sweeps: {bad}", remedy=bad.remedy) from None
+        if real.is_own and target == url_plan.TARGET:
+            raise PlanError(
+                f"sweeps asks for {one}, and nobody told where the bundle of the app is",
+                remedy="Name the folder of the built app: sdk:path/to/app.",
+            )
+        found.append(str(real))
+    return tuple(dict.fromkeys(found))
+
+
 def _check_cells(plan: Plan, names: Names) -> None:
     cells = plan.cells
     if len(cells) > MAX_CELLS:
@@ -325,15 +391,29 @@ def _override(given: dict[str, Any], key: str, values: list[str], axes: Sequence
     elif key in axes:
         if axes == AXES and any(key in _pair(pair) for pair in _list(given["matrix"].get("pair", []), "matrix.pair")):
             raise PlanError(f"{where}: the plan varies {key} in pairs", remedy='Choose pairs: -P "pair=main + nets".')
+        values = url_plan.from_here(values) if key == "app" else values
         given["matrix"][key] = [_scalar(value) if key == "processes" else value for value in values]
     elif key == "sweeps":
-        given[key] = list(values)
+        given[key] = [_from_here(value) for value in values]
     elif key in KEYS and key not in ("schema", "matrix", "faults"):
         given[key] = _scalar(_single(values, where))
     else:
         raise PlanError(
             f"-P has an unknown key {key!r}", remedy=suggest(key, (*DEFAULTS, *AXES, "name", "pair", "input.KEY"))
         )
+
+
+def _generation(sweep: str) -> bool:
+    """Whether something that ``sweeps`` names is a generation."""
+    try:
+        return generation(sweep).name == sweep
+    except UsageError:
+        return False
+
+
+def _from_here(sweep: str) -> str:
+    """A bundle that was named on the command line lies where that was typed."""
+    return str(parse_real(sweep)) if sweep.startswith(SCHEME) else sweep
 
 
 def _single(values: list[str], where: str) -> str:

@@ -59,7 +59,7 @@ def resumable(path: Path) -> Resumable:
             f"the storm in {folder.path} is running: pid {alive.get('pid')} on {alive.get('host')}",
             remedy="Wait until it ends, or stop it.",
         )
-    if _reason(folder) == "done":
+    if _reason(folder) in ("done", "resolved"):
         raise UsageError(f"the storm in {folder.path} is done: there is nothing to resume", remedy="Start a new one.")
     plan = load_plan(folder.path / "plan.yaml")
     landed = tuple(Attempt.from_row(row) for row in _rows(folder.attempts_file, mend=True) if _known(row))

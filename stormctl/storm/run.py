@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stormctl.errors import StoreFailure
-from stormctl.history import Capture, EventLog, RunRow
+from stormctl.history import EventLog, RunRow
 from stormctl.readers import write_capture
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.classify import Judgement, flags, judge, judge_stuck, pressure_row, why_vacuous
@@ -20,7 +20,7 @@ from stormctl.storm.folder import StormFolder
 from stormctl.storm.outcome import Outcome
 from stormctl.storm.plan import Plan
 from stormctl.storm.pump import Pump
-from stormctl.storm.subject import Stage, Subject
+from stormctl.storm.subject import Remains, Stage, Subject
 from stormctl.workloads.base import Pressure, scaled
 from stormctl.workloads.registry import workload
 from stormctl.worlds.mint import now_ms
@@ -153,7 +153,7 @@ class AttemptRun:
         self._vacuous = why_vacuous(row, judgement, lab.code, self._input, log, self._pressure)
         remains = await self._subject.remains(log, ended=row is not None, live=judgement.outcome.stuck)
         self._work = remains.work
-        await asyncio.to_thread(self._keep, remains.capture, row, judgement.outcome)
+        await asyncio.to_thread(self._keep, remains, row, judgement.outcome)
         return self._attempt(judgement, duration, len(log), progress)
 
     async def _log(self, *, to_its_end: bool) -> EventLog:
@@ -166,15 +166,15 @@ class AttemptRun:
                 return log
             await asyncio.sleep(SHORTEST_POLL_MS / 1000)
 
-    def _keep(self, capture: Capture, row: RunRow | None, outcome: Outcome) -> None:
-        lab = self._lab
+    def _keep(self, remains: Remains, row: RunRow | None, outcome: Outcome) -> None:
+        lab, capture = self._lab, remains.capture
         kept = row or RunRow(status="running")
         whole = replace(
             capture,
             run=replace(kept, workload=lab.code.name, input=asdict(self._input)),
             data={"outcome": str(outcome), **asdict(lab.cell), **capture.data},  # a target may know it better
         )
-        write_capture(whole, lab.folder.path)
+        write_capture(whole, lab.folder.path, with_payloads=remains.payloads)
 
     def _attempt(
         self, judgement: Judgement, duration: float, events: int = 0, progress: dict[str, Any] | None = None

@@ -18,7 +18,7 @@ and compared as any other, and each part can be read back from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -38,6 +38,7 @@ FOREIGN: Mapping[str, str] = {
     "faults": "The host of the SDK has its own: see `host_faults`.",
     "storage_scale": "Delay the store with `host_faults: {read_delay_ms: 60, write_delay_ms: 60}`.",
     "hydration_jitter_ms": "Leave it out: the SDK takes the time that it takes.",
+    "app": "Leave it out, or set `target: url`.",
 }
 AS_PUBLISHED = "as published"
 MOST_PROCESSES = 8
@@ -156,15 +157,6 @@ def parse_host_faults(value: Any) -> HostFaults:
 
 
 # -- from the keys of a plan to the columns of its cells, and back ----------------------------------------------------
-
-
-def check_keys(target: str, written: Iterable[str]) -> None:
-    """PlanError for a key that the plan's target has no place for. ``written`` are the keys that a person gave."""
-    for key in written:
-        if target == TARGET and key in FOREIGN:
-            raise PlanError(f"the target sdk has no {key}", remedy=FOREIGN[key])
-        if target != TARGET and key in OWN:
-            raise PlanError(f"the target {target} has no {key}", remedy="Leave it out, or set `target: sdk`.")
 
 
 def in_columns(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,10 +30,12 @@ class Remains:
 
     ``capture`` is its log with whatever evidence the target has; its run row and data are filled in by the storm.
     ``work`` counts what the runtime did for the run, by the names that :class:`~stormctl.storm.attempt.Attempt` has.
+    ``payloads`` says that the log is to be kept with what its events carry: whatever replays it later needs that.
     """
 
     capture: Capture
     work: Mapping[str, int] = field(default_factory=dict)
+    payloads: bool = False
 
 
 class Subject(Protocol):

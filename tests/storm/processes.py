@@ -37,7 +37,7 @@ def command_of(pid: int) -> list[str]:
         return []
 
 
-def until(look: Callable[[], T], seconds: float = 20.0) -> T:
+def until(look: Callable[[], T], seconds: float = 60.0) -> T:
     """What is seen as soon as there is something to see; AssertionError when there never is."""
     deadline = time.monotonic() + seconds
     while True:

@@ -16,6 +16,8 @@ import yaml
 import stormctl
 from tests.storm.processes import children_of, command_of, until
 
+#: One round, and few pokes: unbounded they come as long as the run lasts, and a slow machine slows itself down by them.
+INPUT: dict[str, Any] = {"rounds": 1, "width": 3, "jitter_buckets": 7, "poke_max": 12}
 PLAN: dict[str, Any] = {
     "schema": "stormctl.plan/1",
     "name": "small",
@@ -30,10 +32,15 @@ PLAN: dict[str, Any] = {
     "time_scale": 0.02,
     "storage_scale": 0.02,
     "cap": "3000s",
-    "input": {"rounds": 1, "width": 3, "jitter_buckets": 7},
+    "input": INPUT,
 }
 #: More attempts than any test waits for.
 LONG = {"attempts": 400}
+#: The console script as it is, but that it draws no pictures: they take longer than everything else in a small storm.
+PLAIN = (
+    "import sys; from stormctl.report import pictures; pictures.write_plots = lambda artefact: (); "
+    "from stormctl.cli import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
 def environment() -> dict[str, str]:
@@ -43,9 +50,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, **({} if installed else {"PYTHONPATH": str(place)})}
 
 
-def command(*arguments: object) -> list[str]:
+def command(*arguments: object, pictures: bool = True) -> list[str]:
     """The console script, wherever it is installed: ``-P`` keeps the current folder out of the path, as it does."""
-    return [sys.executable, "-P", "-m", "stormctl", *map(str, arguments)]
+    return [sys.executable, "-P", *(["-m", "stormctl"] if pictures else ["-c", PLAIN]), *map(str, arguments)]
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,9 @@ class Storm:
     seen_workers: list[int] = field(default_factory=list)
 
     @classmethod
-    def start(cls, place: Path, *arguments: object, name: str = "small", **changes: Any) -> Storm:
+    def start(
+        cls, place: Path, *arguments: object, name: str = "small", pictures: bool = False, **changes: Any
+    ) -> Storm:
         """Start a storm whose folder is made under ``place/out``, in a current folder with a module of ill name."""
         place.mkdir(parents=True, exist_ok=True)
         (place / "queue.py").write_text("raise ImportError('this is the user\\'s own queue.py')\n")
@@ -75,7 +84,7 @@ class Storm:
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             process = subprocess.Popen(
-                command("run", plan, "--out", out, *arguments),
+                command("run", plan, "--out", out, *arguments, pictures=pictures),
                 cwd=place,
                 env=environment(),
                 stdout=subprocess.PIPE,

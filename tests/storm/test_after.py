@@ -175,7 +175,7 @@ class TestTheProcessesOfASweep:
     def test_end_when_it_is_killed(self, sweeping: tuple[subprocess.Popen[str], list[int]]) -> None:
         parent, children = sweeping
         parent.kill()
-        gone(children, 5)
+        gone(children, 60)
 
     @pytest.mark.parametrize("whom", ["the sweep alone", "its whole group, as a terminal does"])
     def test_end_at_once_and_silently_with_ctrl_c(
@@ -183,6 +183,6 @@ class TestTheProcessesOfASweep:
     ) -> None:
         parent, children = sweeping
         (os.kill if whom == "the sweep alone" else os.killpg)(parent.pid, signal.SIGINT)
-        _, said = parent.communicate(timeout=10)
-        gone(children, 1)
+        _, said = parent.communicate(timeout=60)
+        gone(children, 60)
         assert (parent.returncode, said) == (130, "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,21 +20,40 @@ from tests.postgres_server import needs_postgres
 from tests.storm.real import Storm
 
 pytestmark = [pytest.mark.storm]
-KILLS = int(os.environ.get("STORMCTL_KILLS", "16")) // 2
-#: appends of about one run, so that most runs lose a worker or two
-CHANCE = 0.012
+KILLS = int(os.environ.get("STORMCTL_KILLS", "8")) // 2
+#: step bodies, and every point of an append in its order
+PLACES = ("step body", *map(str, Point))
+WORLDS = ("local", "postgres")
+#: of many, one comes in the appends of about one run, so that most runs lose a worker or two; a few come early, so that
+#: all of them come
+CHANCE = 0.012 if KILLS > 50 else 0.05
+#: a run has that many appends for each step body
+APPENDS_PER_BODY = 5
 
 
-def faults() -> list[dict[str, Any]]:
-    """One fault for every point of an append, and one for step bodies, with so many kills between them."""
-    places = [*map(str, Point), "step body"]
-    each, more = divmod(KILLS, len(places))
-    limits = [each + (index < more) for index in range(len(places))]
+def chance(place: str) -> float:
+    return CHANCE * APPENDS_PER_BODY if place == "step body" else CHANCE
+
+
+def faults(world: str, kills: int) -> list[dict[str, Any]]:
+    """So many kills over all places; where they are fewer, over places far apart, and other ones in each world."""
+    first = WORLDS.index(world)
+    dealt = ((index * len(WORLDS) + first) * len(PLACES) // (kills * len(WORLDS)) for index in range(kills))
+    if kills > len(PLACES):
+        dealt = (index % len(PLACES) for index in range(kills))
     return [
-        {"kill": "worker", "at": place, "probability": CHANCE, "limit": limit}
-        for place, limit in zip(places, limits, strict=True)
-        if limit
+        {"kill": "worker", "at": PLACES[place], "probability": chance(PLACES[place]), "limit": limit}
+        for place, limit in sorted(Counter(dealt).items())
     ]
+
+
+def test_a_few_kills_are_spread_over_the_worlds_and_many_are_everywhere() -> None:
+    few = [{one["at"] for one in faults(world, 4)} for world in WORLDS]
+    assert few == [{"step body", "lock", "effects", "publish"}, {"enter", "validate", "allocate", "unlock"}]
+    for world in WORLDS:
+        many = faults(world, 500)
+        assert [one["at"] for one in many] == list(PLACES)
+        assert sum(one["limit"] for one in many) == 500
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -41,8 +61,8 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-@pytest.mark.timeout(90 + 30 * KILLS)
-@pytest.mark.parametrize("world", ["local", "postgres"])
+@pytest.mark.timeout(180 + 30 * KILLS)
+@pytest.mark.parametrize("world", WORLDS)
 def test_kills_at_random_points_lose_nothing_that_was_acknowledged(tmp_path: Path, world: str) -> None:
     if world == "postgres":
         needs_postgres()
@@ -51,15 +71,15 @@ def test_kills_at_random_points_lose_nothing_that_was_acknowledged(tmp_path: Pat
         "--report-only",
         world=world,
         condition="seq-final[stale_ms=5000]",
-        attempts=max(8, KILLS // 2),
+        attempts=max(4, KILLS // 2),
         concurrency=3,
         time_scale=0.02,
         budget="30m",
         cap="3000s",
-        faults=faults(),
+        faults=faults(world, KILLS),
     )
     try:
-        ended = storm.end(60 + 30 * KILLS)
+        ended = storm.end(120 + 30 * KILLS)
     finally:
         storm.kill()
     assert (ended.code, ended.err) == (0, "")

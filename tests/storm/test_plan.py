@@ -176,7 +176,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"condition": "seq-fnial"}, "Did you mean 'seq-final'?"),
     ({"generation": "dispencer"}, "Did you mean 'dispenser'?"),
     ({"world": "lokal"}, "Did you mean 'local'?"),
-    ({"target": "kubernetes"}, "Known are embedded, sdk."),
+    ({"target": "kubernetes"}, "Known are embedded, sdk, url."),
     ({"sweeps": ["dens"]}, "Did you mean 'dense'?"),
     ({"input": {"ronuds": 3}}, "Did you mean 'rounds'?"),
     ({"input": {"rounds": "many"}}, "Give it a int"),

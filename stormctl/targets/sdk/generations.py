@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stormctl.sweeps.profiles import WORKFLOW_4_8, WORKFLOW_5
 from stormctl.targets.sdk.versions import Version, parse
 
 #: From which 5.x version on it is which generation: when the change was first published (#3139 in 5.0.0-beta.37,
@@ -28,8 +27,3 @@ def generation_of(version: str, environment: Mapping[str, str] | None = None) ->
     if (environment or {}).get("WORKFLOW_LOG_ORDER_DRAWS") == "0" and named in ("rearm", "turnstile"):
         return "dispenser"  # without the draws in log order, which is what #3700 brought
     return named
-
-
-def profile_of(version: str) -> str:
-    """The profile that its logs are read by."""
-    return (WORKFLOW_4_8 if parse(version).major == 4 else WORKFLOW_5).name

@@ -58,8 +58,8 @@ class Said:
         return f"{self.out}\n{self.err}"
 
 
-def find_tools() -> Tools:
-    """Node and npm, new enough. SdkUnavailable says what is missing and what to do."""
+def find_node() -> tuple[str, str]:
+    """Node, new enough: its path and version. SdkUnavailable says what is missing and what to do."""
     node = shutil.which("node")
     if node is None:
         raise SdkUnavailable("node is not on this machine's PATH", remedy=INSTALL_NODE)
@@ -67,13 +67,19 @@ def find_tools() -> Tools:
     major = re.match(r"v?(\d+)\.", version)
     if major is None or int(major[1]) < LEAST_NODE:
         raise SdkUnavailable(f"node is version {version}, and {LEAST_NODE} or later is needed", remedy=INSTALL_NODE)
+    return node, version.removeprefix("v")
+
+
+def find_tools() -> Tools:
+    """Node and npm, new enough. SdkUnavailable says what is missing and what to do."""
+    node, version = find_node()
     npm = shutil.which("npm")
     if npm is None:
         raise SdkUnavailable(
             "npm is not on this machine's PATH, though node is",
             remedy="Install npm; it comes with the packages of https://nodejs.org.",
         )
-    return Tools(node, npm, version.removeprefix("v"), _version_of(npm, "npm"))
+    return Tools(node, npm, version, _version_of(npm, "npm"))
 
 
 def _version_of(program: str, name: str) -> str:

@@ -17,8 +17,8 @@ from stormctl.errors import StormctlError
 from stormctl.storm.events import StormNoted
 from stormctl.storm.sdk_plan import HostFaults
 from stormctl.storm.subject import Tell
+from stormctl.targets.outside import Outside
 from stormctl.targets.sdk.host import Faults, Host, HostBusy, HostDied
-from stormctl.targets.sdk.outside import Outside
 from stormctl.targets.sdk.projects import Project
 from stormctl.targets.sdk.trace import Traces
 

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +19,28 @@ from stormctl.storm.events import StormNoted
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
 from stormctl.storm.resume import Lost
-from stormctl.storm.sdk_plan import environment_of, processes_of, version_of, world_of
-from stormctl.storm.subject import Tell
+from stormctl.storm.sdk_plan import LOCAL, environment_of, processes_of, version_of, world_of
+from stormctl.storm.subject import Subject, Tell
 from stormctl.sweeps import SweepPlan
+from stormctl.sweeps.profiles import AUTO
+from stormctl.targets.outside import LocalStore, Outside, PostgresStore
+from stormctl.targets.run import RefusedRun
 from stormctl.targets.sdk import projects
 from stormctl.targets.sdk.account import account
 from stormctl.targets.sdk.databases import Databases
-from stormctl.targets.sdk.generations import generation_of, profile_of
+from stormctl.targets.sdk.generations import generation_of
 from stormctl.targets.sdk.host import Host, HostBusy, HostDied
-from stormctl.targets.sdk.outside import LocalStore, Outside, PostgresStore
 from stormctl.targets.sdk.projects import Project
+from stormctl.targets.sdk.replay.storms import account_of_replays, judges, replayed_too
 from stormctl.targets.sdk.run import SdkRun
 from stormctl.targets.sdk.station import Starts, Station
-from stormctl.targets.sdk.workflows import fitted, twin
+from stormctl.targets.sdk.workflows import fitted, twin, whole_ms
 from stormctl.worlds.open import ServerHandle
 
 
 class SdkTarget:
-    """The target. ``server`` is the database server for cells on postgres; ``ensure`` and ``start`` are for tests."""
+    """The target. ``server`` is the database server for cells on postgres. ``replays`` are the real engines that every
+    log is replayed by too (``sdk:own``, ...). ``ensure`` and ``start`` are for tests."""
 
     #: one diverging run takes a core, so that cells side by side would measure each other
     apart = True
@@ -46,23 +49,26 @@ class SdkTarget:
         self,
         server: ServerHandle | None = None,
         *,
+        replays: Sequence[str] = (),
         ensure: Any = projects.ensure,
         start: Starts = Host.start,
     ) -> None:
         self._server = server
+        self._replays = tuple(replays)
         self._ensure = ensure
         self._start = start
 
     def sweeps(self, cell: Cell) -> SweepPlan:
-        """By the profile of its line of releases, and replayed by the generation of ours that predicts it best."""
-        version = version_of(cell)
-        return SweepPlan(
-            profile=profile_of(version), workload=cell.scenario, engines=(generation_of(version, environment_of(cell)),)
-        )
+        """By the profile of its line of releases, and replayed by the generation of ours that predicts it best, and by
+        the real engines that the plan asks for."""
+        version, environment = version_of(cell), environment_of(cell)
+        plan = SweepPlan(profile=AUTO, workload=cell.scenario, engines=(generation_of(version, environment),))
+        return replayed_too(plan, self._replays, version=version, environment=environment)
 
     def account(self, folder: StormFolder, attempts: Sequence[Attempt]) -> Iterator[str]:
-        """Which of the divergences that the SDK printed are predicted."""
-        return account(folder, attempts)
+        """Which of the divergences that the SDK printed are predicted, and what the real engine made of the logs."""
+        yield from account(folder, attempts, _stands_for)
+        yield from account_of_replays(folder, attempts, lambda cell: self.sweeps(cell).engines)
 
     @asynccontextmanager
     async def stage(
@@ -72,7 +78,7 @@ class SdkTarget:
         for scenario in plan.scenarios:
             twin(scenario)
         databases = Databases(self._server, folder.id)
-        stage = _Stage(plan, folder, tell, databases, self._ensure, self._start)
+        stage = _Stage(plan, folder, tell, databases, self._ensure, self._start, judges(self._replays))
         try:
             yield stage
         finally:
@@ -81,9 +87,17 @@ class SdkTarget:
 
 class _Stage:
     def __init__(
-        self, plan: Plan, folder: StormFolder, tell: Tell, databases: Databases, ensure: Any, start: Starts
+        self,
+        plan: Plan,
+        folder: StormFolder,
+        tell: Tell,
+        databases: Databases,
+        ensure: Any,
+        start: Starts,
+        judges: Sequence[str] = (),
     ) -> None:
         self._plan = plan
+        self._judges = judges
         self._folder = folder
         self._tell = tell
         self._databases = databases
@@ -143,11 +157,11 @@ class _Stage:
     def fitted(self, cell: Cell, input: Any) -> Any:
         """Without attributes where the version has none, and in whole milliseconds, as timers are over there."""
         project = self._projects[version_of(cell), world_of(cell)]
-        return _whole_ms(fitted(input, attributes=project.attributes))
+        return whole_ms(fitted(input, attributes=project.attributes))
 
-    def subject(self, cell: Cell, _number: int) -> SdkRun:
+    def subject(self, cell: Cell, _number: int) -> Subject:
         if cell in self._refused:
-            return _Refused(self._refused[cell])
+            return RefusedRun(self._refused[cell])
         version, environment = version_of(cell), environment_of(cell)
         about = {
             "version": version,
@@ -166,23 +180,17 @@ class _Stage:
             key = version_of(cell), world_of(cell)
             if key not in self._projects:
                 self._projects[key] = await asyncio.to_thread(self._ensure, *key, tell=say)
+        for version in self._judges:
+            key = version, LOCAL
+            if key not in self._projects:
+                self._projects[key] = await asyncio.to_thread(self._ensure, *key, tell=say)
 
     async def _say(self, text: str) -> None:
         await self._tell(StormNoted(text))
 
 
-class _Refused(SdkRun):
-    """A run of a cell whose servers did not come up."""
-
-    def __init__(self, why: StormctlError) -> None:
-        self.run_id = None
-        self._why = why
-
-    async def begin(self, input: Any) -> None:
-        raise self._why
-
-    async def cancel(self, reason: str) -> None:
-        """There is nothing to cancel."""
+def _stands_for(cell: Cell) -> str:
+    return generation_of(version_of(cell), environment_of(cell))
 
 
 def _fresh(place: Path) -> tuple[Path, int]:
@@ -198,14 +206,3 @@ def _postgres(dsn: str) -> Any:
         return PostgresStore(dsn)
 
     return store
-
-
-def _whole_ms(input: Any) -> Any:
-    if not is_dataclass(input) or isinstance(input, type):
-        return input
-    rounded = {
-        f.name: float(round(getattr(input, f.name)))
-        for f in fields(input)
-        if f.name.endswith("_ms") and isinstance(getattr(input, f.name), float)
-    }
-    return replace(input, **rounded)

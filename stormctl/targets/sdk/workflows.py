@@ -7,7 +7,7 @@ driver stays with us.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from stormctl.errors import PlanError, suggest
@@ -127,6 +127,18 @@ def fitted(input: Any, *, attributes: bool) -> Any:
     if attributes or not any(field.name == "attr_writes" for field in fields(input)):
         return input
     return replace(input, attr_writes=0)
+
+
+def whole_ms(input: Any) -> Any:
+    """The input with its durations in whole milliseconds, as timers are over there."""
+    if not is_dataclass(input) or isinstance(input, type):
+        return input
+    rounded = {
+        f.name: float(round(getattr(input, f.name)))
+        for f in fields(input)
+        if f.name.endswith("_ms") and isinstance(getattr(input, f.name), float)
+    }
+    return replace(input, **rounded)
 
 
 def _name(field: str) -> str:

@@ -57,6 +57,7 @@ class FakeSdk:
     """What all its servers have in common."""
 
     outcome: str = "completed"
+    corrupts: tuple[str, ...] = ()  # versions whose runs end corrupted, whatever the outcome says
     version: str = "4.8.9"
     attributes: bool = False
     watchdog_ms: int = 150
@@ -218,7 +219,7 @@ class FakeRun:
         await asyncio.sleep(self.sdk.watchdog_ms / 1000 + 0.15)
         if not self.host.is_alive:
             return
-        if self.sdk.outcome == "corrupted":
+        if self.sdk.outcome == "corrupted" or self.host.project.version in self.sdk.corrupts:
             text = DIVERGED.format(event=self.event("wait_completed", {}, f"wait_{FIRST}0003"))
             error = {"message": text, "code": "CORRUPTED_EVENT_LOG"}
             self.event("run_failed", {"error": error, "errorCode": "CORRUPTED_EVENT_LOG"})

@@ -11,7 +11,7 @@ import cbor2
 import pytest
 
 from stormctl.errors import StoreFailure, UnreadableInput
-from stormctl.targets.sdk.outside import LocalStore, Outside, PostgresStore
+from stormctl.targets.outside import LocalStore, Outside, PostgresStore
 from stormctl.times import iso
 from tests.readers.sdk_tables import TABLES
 

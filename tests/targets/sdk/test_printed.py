@@ -8,10 +8,9 @@ import pytest
 
 from stormctl.engine.door import Divergence
 from stormctl.engine.generations import GENERATIONS
-from stormctl.errors import UsageError
 from stormctl.history import Capture
 from stormctl.readers import open_captures
-from stormctl.targets.sdk.generations import generation_of, profile_of
+from stormctl.targets.sdk.generations import generation_of
 from stormctl.targets.sdk.printed import EngineFor, Printed, core_version, judged, predictions, printed, same
 
 HEAD = "Workflow replay diverged 4 times after 3 recovery replays; latest divergent event was evnt_7. Last divergence: "
@@ -102,12 +101,6 @@ def test_without_the_draws_in_log_order_a_late_version_is_an_earlier_generation(
     assert generation_of("5.0.0-beta.55", {"WORKFLOW_LOG_ORDER_DRAWS": "0"}) == "dispenser"
     assert generation_of("5.0.0-beta.55", {"WORKFLOW_LOG_ORDER_DRAWS": "1"}) == "rearm"
     assert generation_of("4.8.9", {"WORKFLOW_LOG_ORDER_DRAWS": "0"}) == "opposite"
-
-
-def test_a_version_is_read_by_the_profile_of_its_line() -> None:
-    assert (profile_of("4.8.9"), profile_of("5.0.0-beta.35")) == ("workflow@4.8", "workflow@5")
-    with pytest.raises(UsageError):
-        profile_of("latest")
 
 
 class TestTheCapturedRuns:

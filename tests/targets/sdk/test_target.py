@@ -97,6 +97,8 @@ class TestAWholeStorm:
         assert capture.data["generation"] == "opposite"
         assert capture.data["condition"] == "workflow 4.8.9"
         assert isinstance(capture.data[LOG_READ_AT], int)
+        assert capture.log[0].payload is not None
+        assert capture.log[0].payload.load() is not None  # the log is kept with what its events carry
 
     async def test_a_run_is_announced_once_the_sdk_has_named_it(self, sdk: FakeSdk, tmp_path: Path) -> None:
         storm = await Storm(tmp_path, sdk).run()
@@ -179,7 +181,7 @@ class TestOutcomes:
     async def test_at_most_four_resumes_of_a_run_are_under_way(self, sdk: FakeSdk, tmp_path: Path) -> None:
         sdk.resume_takes_s = 0.2
         from stormctl.storm.sdk_plan import NO_HOST_FAULTS
-        from stormctl.targets.sdk.outside import LocalStore
+        from stormctl.targets.outside import LocalStore
         from stormctl.targets.sdk.run import SdkRun
         from stormctl.targets.sdk.station import Station
         from stormctl.workloads.hook_storm import Input

@@ -20,7 +20,7 @@ from stormctl.readers.sdk_events import event_of
 if TYPE_CHECKING:
     from psycopg import Connection
 
-_WAITS = (kinds.WAIT_CREATED, kinds.WAIT_COMPLETED)
+_LOOKED_AT = (kinds.WAIT_CREATED, kinds.WAIT_COMPLETED, kinds.HOOK_CREATED, kinds.HOOK_DISPOSED)
 _ENDED = ("completed", "failed", "cancelled")
 _CONNECT_S, _STATEMENT_S = 10, 30
 
@@ -34,6 +34,10 @@ class Outside(Protocol):
 
     def last_wait(self, run_id: str) -> int | None:
         """The latest time (epoch ms) at which a wait of the run is still to end."""
+        ...
+
+    def hook(self, run_id: str, token: str) -> str | None:
+        """The correlation id of the run's hook with that token; None when there is none, or it was disposed of."""
         ...
 
     def capture(self, run_id: str) -> Capture:
@@ -50,25 +54,22 @@ class LocalStore:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._waits: dict[str, _Waits] = {}
+        self._seen: dict[str, Pending] = {}
+        self._lock = threading.Lock()
 
     def row(self, run_id: str) -> RunRow | None:
         status = self._status(run_id)
         if status is None or status not in _ENDED:
             return None if status is None else RunRow(status)
-        self._waits.pop(run_id, None)
+        with self._lock:
+            self._seen.pop(run_id, None)
         return self.capture(run_id).run
 
     def last_wait(self, run_id: str) -> int | None:
-        waits = self._waits.setdefault(run_id, _Waits())
-        events = self._data / "events"
-        for name in _names(events):
-            if name in waits.seen or not name.startswith(f"{run_id}-") or not name.endswith(".json"):
-                continue
-            with suppress(OSError, ValueError, StormctlError):  # one that is not whole yet is read the next time
-                waits.add(event_of(json.loads((events / name).read_bytes()), name))
-                waits.seen.add(name)
-        return waits.latest()
+        return self._look(run_id).latest()
+
+    def hook(self, run_id: str, token: str) -> str | None:
+        return self._look(run_id).hook(token)
 
     def capture(self, run_id: str) -> Capture:
         from stormctl.readers.worldlocal import read_run
@@ -77,6 +78,19 @@ class LocalStore:
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _look(self, run_id: str) -> Pending:
+        """Read what was written since the last look."""
+        with self._lock:
+            pending = self._seen.setdefault(run_id, Pending())
+            events = self._data / "events"
+            for name in _names(events):
+                if name in pending.seen or not name.startswith(f"{run_id}-") or not name.endswith(".json"):
+                    continue
+                with suppress(OSError, ValueError, StormctlError):  # one that is not whole yet is read the next time
+                    pending.add(event_of(json.loads((events / name).read_bytes()), name))
+                    pending.seen.add(name)
+            return pending
 
     def _status(self, run_id: str) -> str | None:
         with suppress(OSError, ValueError):
@@ -102,13 +116,10 @@ class PostgresStore:
         return self.capture(run_id).run if status in _ENDED else RunRow(status)
 
     def last_wait(self, run_id: str) -> int | None:
-        from stormctl.readers.workflow_rows import event_of_row
+        return self._look(run_id).latest()
 
-        waits = _Waits()
-        query = "select * from workflow.workflow_events where run_id = %s and type::text = any(%s) order by id"
-        for row in self._rows(query, run_id, list(_WAITS)):
-            waits.add(event_of_row(row))
-        return waits.latest()
+    def hook(self, run_id: str, token: str) -> str | None:
+        return self._look(run_id).hook(token)
 
     def capture(self, run_id: str) -> Capture:
         from stormctl.readers.workflow_pg import read_database_run
@@ -118,6 +129,15 @@ class PostgresStore:
     def close(self) -> None:
         with self._lock:
             self._drop()
+
+    def _look(self, run_id: str) -> Pending:
+        from stormctl.readers.workflow_rows import event_of_row
+
+        pending = Pending()
+        query = "select * from workflow.workflow_events where run_id = %s and type::text = any(%s) order by id"
+        for row in self._rows(query, run_id, list(_LOOKED_AT)):
+            pending.add(event_of_row(row))
+        return pending
 
     def _rows(self, query: str, *values: Any) -> Iterator[Mapping[str, Any]]:
         import psycopg
@@ -153,24 +173,32 @@ class PostgresStore:
             self._connection = None
 
 
-class _Waits:
-    """The waits of a run, as far as they were seen."""
+class Pending:
+    """The waits and hooks of a run, as far as they were seen, in whatever order. ``seen`` is the reader's own."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
         self._ends: dict[str | None, int] = {}
+        self._hooks: dict[str, str] = {}
         self._done: set[str | None] = set()
 
     def add(self, event: Event) -> None:
         """Take an event in, of whatever type."""
         if event.type == kinds.WAIT_CREATED and event.resume_at is not None:
             self._ends[event.correlation_id] = event.resume_at
-        elif event.type == kinds.WAIT_COMPLETED:
+        elif event.type == kinds.HOOK_CREATED and event.token is not None and event.correlation_id is not None:
+            self._hooks[event.token] = event.correlation_id
+        elif event.type in (kinds.WAIT_COMPLETED, kinds.HOOK_DISPOSED):
             self._done.add(event.correlation_id)
 
     def latest(self) -> int | None:
         """The latest end of a wait that has not ended."""
         return max((end for wait, end in self._ends.items() if wait not in self._done), default=None)
+
+    def hook(self, token: str) -> str | None:
+        """The hook with that token, if it has not been disposed of."""
+        found = self._hooks.get(token)
+        return None if found in self._done else found
 
 
 def _names(folder: Path) -> Iterable[str]:
