@@ -17,6 +17,7 @@ from stormctl.report.explain_text import (
     short_reader,
     writer_words,
 )
+from stormctl.report.harmless import unheard
 from stormctl.sweeps.witness import clean
 
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|"})
@@ -111,4 +112,4 @@ def _bullets(lines: Sequence[str]) -> str:
 
 def _text(text: str) -> str:
     """Text of a log as it is, and not as markup."""
-    return clean(text).translate(_ESCAPED)
+    return unheard(clean(text).translate(_ESCAPED))

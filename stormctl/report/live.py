@@ -147,7 +147,12 @@ class PlainLines:
             case StormNoted():
                 self._say(f"note: {event.text}")
             case StormFinished():
-                why = {"done": "done", "budget": "the launch budget ran out", "interrupted": "interrupted"}
+                why = {
+                    "done": "done",
+                    "budget": "the launch budget ran out",
+                    "interrupted": "interrupted",
+                    "resolved": "the arms are told apart",
+                }
                 self._say(
                     f"{event.landed} of {event.planned} attempts landed in {event.seconds:.0f} s: "
                     f"{why.get(event.reason, event.reason)}"

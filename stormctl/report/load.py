@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stormctl.errors import PlanError, UnreadableInput
 from stormctl.report.controls import arm_key, suspect_arms
+from stormctl.report.harmless import plain
+from stormctl.report.redacted import redacted
 from stormctl.storm.attempt import SCHEMA as ATTEMPT_SCHEMA
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.faults.fired import FaultFired, read_fired
@@ -40,7 +42,7 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class SweptLog:
-    """What all sweeps said of one log. ``flips`` and ``divergences`` are the rebinding's, over all its engines."""
+    """What all sweeps said of one log. ``flips`` and ``divergences`` are the rebinding's, over all its ``engines``."""
 
     run_id: str
     verdict: str
@@ -50,6 +52,7 @@ class SweptLog:
     flips: int = 0
     divergences: int = 0
     replayed: bool = False
+    engines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Artefact:
 
     ``plan`` is None when plan.yaml is absent or of another version; ``reason`` is why the storm ended (``done``,
     ``budget``, ``interrupted``), or None when nobody wrote it down. ``fired`` is every fault that fired.
+    ``called``, ``expected`` attempts and ``config`` stand for the plan of a storm that was not ours.
     """
 
     folder: Path
@@ -69,16 +73,19 @@ class Artefact:
     reason: str | None = None
     notes: tuple[str, ...] = ()
     fired: tuple[FaultFired, ...] = ()
+    called: str = ""
+    expected: int | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The plan's name, or the folder's."""
-        return self.plan.name if self.plan else self.folder.name
+        return self.plan.name if self.plan else self.called or self.folder.name
 
     @property
     def planned(self) -> int | None:
         """How many attempts were planned, if that is known."""
-        return self.plan.total if self.plan else None
+        return self.plan.total if self.plan else self.expected
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -168,10 +175,35 @@ def _attempts(path: Path, notes: list[str]) -> Iterator[Attempt]:
                 raise UnreadableInput(
                     f"{path.name} line {number} has the schema {row['schema']!r}", remedy="Upgrade stormctl to read it."
                 )
-            yield Attempt.from_row(row)
+            yield redacted(_harmless(Attempt.from_row(row)), path.parent)
         except (ValueError, KeyError, TypeError, AttributeError):
             what = "the last line was cut off" if number == len(lines) else f"line {number} is not an attempt"
             notes.append(f"attempts.ndjson: {what}; it is left out")
+
+
+def _harmless(one: Attempt) -> Attempt:
+    """Its names as tables may print them; a run's id stays as it is, because files go by it. TypeError when a column
+    is of another kind than a storm writes."""
+    for value, kind in (
+        (one.number, int),
+        (one.run_id or "", str),
+        (one.error_code or "", str),
+        (one.error_message or "", str),
+        (one.started_at, str),
+        (one.duration_ms, int | float),
+        (one.events, int),
+        (one.pressure, dict),
+        (one.work, dict),
+        (one.progress, dict),
+    ):
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} is no {kind}")
+    if not all(isinstance(count, int) for count in one.work.values()):
+        raise TypeError("work is counted in whole numbers")
+    axes = (one.cell.scenario, one.cell.world, one.cell.condition, one.cell.generation)
+    return replace(
+        one, cell=Cell(*(plain(str(axis)) for axis in axes)), flags=tuple(plain(str(flag)) for flag in one.flags)
+    )
 
 
 def _plan(folder: Path, notes: list[str]) -> Plan | None:
@@ -217,9 +249,12 @@ def _swept(document: Mapping[str, Any], notes: list[str]) -> tuple[tuple[SweptLo
                 flips=sum(len(one.get("flips", ())) for one in rebinding),
                 divergences=sum(one.get("divergence") is not None for one in rebinding),
                 replayed=bool(rebinding),
+                engines=tuple(dict.fromkeys(plain(str(one.get("engine", ""))) for one in rebinding)),
             )
         )
-    return tuple(logs), tuple(f"{one.get('source')}: {one.get('error')}" for one in document.get("unreadable", ()))
+    return tuple(logs), tuple(
+        plain(f"{one.get('source')}: {one.get('error')}") for one in document.get("unreadable", ())
+    )
 
 
 def _sweep(row: Mapping[str, Any]) -> SweepResult:
@@ -227,4 +262,6 @@ def _sweep(row: Mapping[str, Any]) -> SweepResult:
     for finding in row.get("findings", ()):
         severity = finding.get("severity", FATAL)
         counts[severity] = counts.get(severity, 0) + 1
-    return SweepResult(row["sweep"], row.get("verdict", "unknown"), counts, tuple(map(str, row.get("missing", ()))))
+    return SweepResult(
+        plain(str(row["sweep"])), row.get("verdict", "unknown"), counts, tuple(map(str, row.get("missing", ())))
+    )

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from stormctl.report import tally
+from stormctl.report.harmless import plain
 from stormctl.report.histogram import terminal_histogram
 from stormctl.report.load import Artefact
-from stormctl.report.tables import comparison_table, duration_table, outcome_table, sweep_table, work_table
+from stormctl.report.predicted import predicted
+from stormctl.report.replayed import replayed
+from stormctl.report.tables import (
+    comparison_table,
+    duration_table,
+    outcome_table,
+    predicted_table,
+    replayed_table,
+    sweep_table,
+    work_table,
+)
 from stormctl.report.work import faults_text, work_rows
 
 #: Why a storm ended early.
@@ -16,11 +29,13 @@ REASONS = {
     "budget": ", the launch budget ran out",
     "interrupted": ", interrupted",
     "failed": ", a store or worker failed",
+    "resolved": ", its arms were told apart",
 }
 
 
-def render_storm(artefact: Artefact, console: Console) -> None:
-    """Print the verdict, outcomes with intervals, old against new, findings per sweep, durations and the folder."""
+def render_storm(artefact: Artefact, console: Console, more: Iterable[RenderableType] = ()) -> None:
+    """Print the verdict, outcomes with intervals, old against new, findings per sweep, durations, what ``more`` there
+    is, and the folder."""
     rows = tally.outcome_rows(artefact)
     _say(console, head(artefact), style="bold")
     _say(console, tally.verdict_line(artefact))
@@ -41,13 +56,23 @@ def render_storm(artefact: Artefact, console: Console) -> None:
     if swept:
         console.print()
         console.print(sweep_table(swept, artefact.arms))
+    shares = predicted(artefact.folder)
+    if shares.rows:
+        console.print()
+        console.print(predicted_table(shares.rows))
+    again = replayed(artefact.folder)
+    if again:
+        console.print()
+        console.print(replayed_table(again))
     console.print()
     console.print(terminal_histogram(artefact.attempts, console.width))
     console.print()
     console.print(duration_table(tally.durations(artefact)))
     console.print()
+    for part in more:
+        console.print(part)
     for note in artefact.notes:
-        _say(console, f"note: {note}")
+        _say(console, f"note: {plain(note)}")
     _say(console, f"artefact: {artefact.folder}", style="bold")
 
 

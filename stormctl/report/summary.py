@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from stormctl.report import tally
+from stormctl.report import replayed, tally
+from stormctl.report.harmless import fence
 from stormctl.report.load import Artefact
+from stormctl.report.markdown import escape as _escape
+from stormctl.report.markdown import table as _table
+from stormctl.report.predicted import HEAD, predicted
 from stormctl.report.storm import head, remarks
 from stormctl.report.work import work_rows
 from stormctl.storm.outcome import Outcome
@@ -23,8 +27,8 @@ def write_summary(artefact: Artefact) -> Path:
     return path
 
 
-def summary_text(artefact: Artefact) -> str:
-    """The verdict line first; then the tables; the configuration in a fold at the end."""
+def summary_text(artefact: Artefact, after: Sequence[str] = ()) -> str:
+    """The verdict line first; then the tables, and ``after`` them these; the configuration in a fold at the end."""
     rows = tally.outcome_rows(artefact)
     parts = [f"**{_escape(tally.verdict_line(artefact))}**", _escape(head(artefact))]
     vacuous = ("vacuous",) if any(row.vacuous for row in rows) else ()
@@ -85,6 +89,19 @@ def summary_text(artefact: Artefact) -> str:
     if swept:
         parts.append("Fatal findings by sweep, in logs that could be judged:")
         parts.append(_table(("sweep", *artefact.arms), ((row.sweep, *row.cells) for row in swept), words=1))
+    shares = predicted(artefact.folder)
+    if shares.rows:
+        parts.append("Corrupted logs whose printed divergence the generation that stands for their version predicts:")
+        parts.append(_table(HEAD, (row.cells for row in shares.rows), words=2))
+        parts += [_escape(_shorten(text, 300)) for text in shares.texts]
+    again = replayed.replayed(artefact.folder)
+    if again:
+        parts.append(
+            "Logs replayed by the real engine: completed runs with flips, and with contradictions by log-order; "
+            "corrupted runs that get the text that the SDK printed, completed ones that get their recorded output:"
+        )
+        rows_again = ((one.cell.scenario, artefact.arm(one.cell), *one.cells) for one in again)
+        parts.append(_table(("scenario", "condition + generation", *replayed.HEAD), rows_again, words=3))
     parts.append("Durations in seconds:")
     parts.append(
         _table(
@@ -97,9 +114,10 @@ def summary_text(artefact: Artefact) -> str:
         )
     )
     parts += _failing(artefact)
+    parts += after
     if artefact.plan:
         parts.append(
-            f"<details><summary>Configuration</summary>\n\n```yaml\n{resolved_yaml(artefact.plan)}```\n\n</details>"
+            f"<details><summary>Configuration</summary>\n\n{fence(resolved_yaml(artefact.plan))}\n\n</details>"
         )
     return "\n\n".join(parts) + "\n"
 
@@ -130,20 +148,6 @@ def _failing(artefact: Artefact) -> list[str]:
             words=2,
         ),
     ]
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]], words: int) -> str:
-    """A markdown table whose first ``words`` columns are words (left) and the others numbers (right)."""
-    marks = [":--" if index < words else "--:" for index in range(len(header))]
-    lines = [header, marks, *rows]
-    return "\n".join(f"| {' | '.join(_escape(str(cell)) for cell in line)} |" for line in lines)
-
-
-def _escape(text: str) -> str:
-    """Text that cannot become markup: error messages come from anywhere."""
-    for mark in "\\`*<>|[]":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
 
 
 def _shorten(text: str, most: int = 160) -> str:

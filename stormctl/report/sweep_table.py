@@ -18,6 +18,7 @@ from stormctl.readers import Unreadable
 from stormctl.report.binding_strip import binding_strip
 from stormctl.sweeps import Finding, LogReport, Severity, SweepResult, Verdict, worst
 from stormctl.sweeps.perturbation import Perturbed
+from stormctl.sweeps.reading import From
 from stormctl.sweeps.rebinding import Rebinding
 from stormctl.sweeps.run import unknown_reason
 from stormctl.sweeps.witness import clean
@@ -29,8 +30,8 @@ MOST_COLUMNS = 100
 #: further engines that flip or diverge are not drawn; --picture draws them all
 MOST_STRIPS = 3
 
-_STYLES = {Verdict.CLEAN: "green", Verdict.VIOLATED: "bold red", Verdict.UNKNOWN: "yellow"}
-_HINT = "No prefix was replayed. Name an engine with --engine to test what each prefix binds."
+VERDICT_STYLES = {Verdict.CLEAN: "green", Verdict.VIOLATED: "bold red", Verdict.UNKNOWN: "yellow"}
+HINT = "No prefix was replayed. Name an engine with --engine to test what each prefix binds."
 
 
 def sweep_text(
@@ -53,7 +54,7 @@ def sweep_table(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = ()
     for one in unreadable:
         parts += [_head("unreadable", "bold red", one.source), _indented(Text(clean(one.text)), 2), Text()]
     if logs and not any(result.sweep == "rebinding" for log in logs for result in log.sweeps):
-        parts += [Text(_HINT, style="dim"), Text()]
+        parts += [Text(HINT, style="dim"), Text()]
     return Group(*parts[:-1])
 
 
@@ -61,8 +62,8 @@ def _summary(logs: Sequence[LogReport], unreadable: Sequence[Unreadable]) -> Tex
     counts = Counter(log.verdict for log in logs)
     text = Text()
     if logs:
-        text.append(worst(counts), style=_STYLES[worst(counts)])
-        words = [f"{counts[verdict]} {verdict}" for verdict in _STYLES if counts[verdict]]
+        text.append(worst(counts), style=VERDICT_STYLES[worst(counts)])
+        words = [f"{counts[verdict]} {verdict}" for verdict in VERDICT_STYLES if counts[verdict]]
         text.append(f"  {', '.join(words)} of {len(logs)} logs")
     if unreadable:
         text.append("; " if logs else "unreadable  ")
@@ -78,8 +79,8 @@ def _head(word: str, style: str, source: str) -> Text:
 
 
 def _log(log: LogReport, strip_width: int) -> Iterator[RenderableType]:
-    yield _head(str(log.verdict), _STYLES[log.verdict], log.source)
-    facts = f"run {clean(log.run_id)}, {log.events} events, profile {log.profile}"
+    yield _head(str(log.verdict), VERDICT_STYLES[log.verdict], log.source)
+    facts = f"run {clean(log.run_id)}, {log.events} events, profile {log.profile}{_reading(log)}"
     yield _indented(Text(facts, style="dim"), 2)
     explained = {unknown_reason(result) for result in log.sweeps}
     for reason in log.reasons:
@@ -94,6 +95,17 @@ def _log(log: LogReport, strip_width: int) -> Iterator[RenderableType]:
     if strip_width:
         yield from _strips(log, strip_width)
     yield from _findings(log.findings)
+    if log.payloads:
+        yield Text()
+        for place, text in log.payloads:
+            yield _indented(Text.assemble((f"payload of {place}  ", "dim"), text), 2)
+
+
+def _reading(log: LogReport) -> str:
+    """Where the profile came from, unless it was named."""
+    if log.profile_from is From.LOG:
+        return f" (the log says {log.told})"
+    return " (strictest reading)" if log.profile_from is From.STRICTEST else ""
 
 
 def _sweeps(log: LogReport) -> Table:
@@ -101,7 +113,7 @@ def _sweeps(log: LogReport) -> Table:
     for _ in range(3):
         grid.add_column(overflow="fold")
     for result in log.sweeps:
-        grid.add_row(result.sweep, Text(str(result.verdict), style=_STYLES[result.verdict]), _remark(result))
+        grid.add_row(result.sweep, Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]), _remark(result))
     return grid
 
 

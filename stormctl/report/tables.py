@@ -9,13 +9,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from stormctl.report import replayed
+from stormctl.report.predicted import HEAD, PredictedRow
+from stormctl.report.replayed import ReplayedRow
 from stormctl.report.style import COMPLETED, CORRUPTED, INFRA, OTHER, STUCK, Look
 from stormctl.report.tally import Comparison, OutcomeRow, SweepRow
 from stormctl.report.work import WorkRow
 from stormctl.stats import Percentiles
 from stormctl.storm.attempt import Cell
 
-_Row = TypeVar("_Row", OutcomeRow, WorkRow)
+_Row = TypeVar("_Row", OutcomeRow, WorkRow, ReplayedRow)
 
 
 def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
@@ -26,7 +29,7 @@ def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
     """
     rows = list(rows)
     vacuous = any(row.vacuous for row in rows)
-    table = _table()
+    table = head_table()
     table.add_column("condition + generation", overflow="fold", ratio=1)
     for header in ("n", "completed", *(("vacuous",) if vacuous else ())):
         table.add_column(header, justify="right")
@@ -51,7 +54,7 @@ def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
 
 def comparison_table(comparisons: Iterable[Comparison]) -> Table:
     """Old against new, scenario by scenario, with the 95 % Miettinen-Nurminen interval of the difference."""
-    table = _table()
+    table = head_table()
     table.add_column("corrupted", overflow="fold", ratio=1)
     for header in ("old", "new"):
         table.add_column(header, justify="right")
@@ -69,7 +72,7 @@ def comparison_table(comparisons: Iterable[Comparison]) -> Table:
 def sweep_table(rows: Iterable[SweepRow], arms: Iterable[str]) -> Table:
     """Fatal findings per sweep: how many, in how many of the logs that could be judged."""
     rows, arms = list(rows), list(arms)
-    table = _table()
+    table = head_table()
     if len(arms) <= 2 and sum(map(len, arms)) <= 60:  # longer ones would leave no room for the sweeps
         table.add_column("findings by sweep", overflow="fold", ratio=1)
         for arm in arms:
@@ -88,7 +91,7 @@ def sweep_table(rows: Iterable[SweepRow], arms: Iterable[str]) -> Table:
 
 def work_table(rows: Iterable[WorkRow]) -> Table:
     """What refused preconditions and divergences cost, one line per cell: totals, but for the restarts."""
-    table = _table()
+    table = head_table()
     table.add_column("work", overflow="fold", ratio=1)
     for header in ("restarts/run", "412s (useless)", "again", "diverged", "re-read", "stuck"):
         table.add_column(header, justify="right")
@@ -105,9 +108,40 @@ def work_table(rows: Iterable[WorkRow]) -> Table:
     return table
 
 
+def predicted_table(rows: Iterable[PredictedRow]) -> Table:
+    """Of each version's corrupted logs, how many the generation that stands for it predicts."""
+    table = head_table()
+    table.add_column(HEAD[0], overflow="fold", ratio=1)
+    table.add_column(HEAD[1])
+    for header in HEAD[2:]:
+        table.add_column(header, justify="right")
+    for row in rows:
+        table.add_row(*map(Text, row.cells))
+    return table
+
+
+def replayed_table(rows: Iterable[ReplayedRow]) -> Table:
+    """What the real engine made of each cell's logs: flips and contradictions of completed runs, and whether both ends
+    came out as they were recorded."""
+    table = head_table()
+    table.add_column(replayed.HEAD[0], overflow="fold", ratio=1)
+    for header in replayed.HEAD[1:]:
+        table.add_column(header, justify="right", no_wrap=True)
+    last = None
+    for heading, row in _under_headings(rows):
+        if heading is not None:
+            table.add_row(heading)
+        if row.cell != last:
+            table.add_row(Text(f"  {_pair(row.cell)}"))
+        last = row.cell
+        name, *counts = row.cells
+        table.add_row(Text(f"    {name}"), *map(Text, counts))
+    return table
+
+
 def duration_table(durations: dict[str, Percentiles]) -> Table:
     """Percentiles of the durations in seconds, by outcome."""
-    table = _table()
+    table = head_table()
     table.add_column("seconds", ratio=1)
     for header in ("n", "p50", "p90", "p95", "p99", "max"):
         table.add_column(header, justify="right")
@@ -132,7 +166,8 @@ def _pair(cell: Cell) -> str:
     return f"{cell.condition} + {cell.generation}"
 
 
-def _table() -> Table:
+def head_table() -> Table:
+    """An empty table in the house's look: a line under its head, as wide as there is room."""
     return Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True, show_edge=False)
 
 

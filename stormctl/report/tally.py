@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stormctl.report.load import FATAL, Artefact, SweepResult
+from stormctl.report.load import FATAL, Artefact, SweepResult, SweptLog
 from stormctl.report.style import LOOKS, look
 from stormctl.stats import Difference, Percentiles, Rate, difference, percentiles
 from stormctl.storm.attempt import Attempt, Cell
@@ -153,15 +153,11 @@ def sweep_rows(artefact: Artefact) -> list[SweepRow]:
     found: dict[str, dict[str, list[SweepResult]]] = {}
     for log in artefact.logs:
         arm = arm_of.get(log.run_id)
-        results = list(log.sweeps)
-        if log.replayed and all(result.sweep != "rebinding" for result in results):
-            count = log.flips + log.divergences
-            results.append(SweepResult("rebinding", "violated" if count else "clean", {FATAL: count}))
-        for result in results:
+        for result in results_of(log):
             if arm is not None:
                 found.setdefault(result.sweep, {}).setdefault(arm, []).append(result)
     return [
-        SweepRow(sweep, tuple(_sweep_cell(by_arm.get(arm, ())) for arm in artefact.arms))
+        SweepRow(sweep, tuple(sweep_cell(by_arm.get(arm, ())) for arm in artefact.arms))
         for sweep, by_arm in found.items()
     ]
 
@@ -231,7 +227,8 @@ def environment_text(artefact: Artefact) -> str | None:
     return f"environment: a control failed under {', '.join(arms)}; what else failed there is not counted against it"
 
 
-def _sweep_cell(results: Iterable[SweepResult]) -> SweepCell:
+def sweep_cell(results: Iterable[SweepResult]) -> SweepCell:
+    """What one sweep said of some logs, counted."""
     results = list(results)
     fatal = [result.findings.get(FATAL, 0) for result in results]
     return SweepCell(
@@ -241,3 +238,12 @@ def _sweep_cell(results: Iterable[SweepResult]) -> SweepCell:
         findings=sum(fatal),
         lesser=sum(sum(result.findings.values()) for result in results) - sum(fatal),
     )
+
+
+def results_of(log: SweptLog) -> list[SweepResult]:
+    """What all sweeps said of a log. Flips and divergences of the replay count as findings of the rebinding."""
+    results = list(log.sweeps)
+    if log.replayed and all(result.sweep != "rebinding" for result in results):
+        count = log.flips + log.divergences
+        results.append(SweepResult("rebinding", "violated" if count else "clean", {FATAL: count}))
+    return results

@@ -72,7 +72,7 @@ def _crossing(first: Rate, second: Rate, level: float, low: float, high: float) 
 def _score(first: Rate, second: Rate, delta: float) -> float:
     """The score of the hypothesis that the shares differ by ``delta``."""
     total = first.n + second.n
-    p1, p2 = _restricted(first, second, delta)
+    p1, p2 = restricted(first, second, delta)
     variance = (p1 * (1 - p1) / first.n + p2 * (1 - p2) / second.n) * total / (total - 1)
     gap = first.k / first.n - second.k / second.n - delta
     if variance <= 0:
@@ -80,7 +80,7 @@ def _score(first: Rate, second: Rate, delta: float) -> float:
     return gap / math.sqrt(variance)
 
 
-def _restricted(first: Rate, second: Rate, delta: float) -> tuple[float, float]:
+def restricted(first: Rate, second: Rate, delta: float) -> tuple[float, float]:
     """The likeliest two shares that differ by exactly ``delta``: a root of the likelihood's cubic (appendix I)."""
     n1, n2, k1, k2 = first.n, second.n, first.k, second.k
     total = n1 + n2

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from stormctl.report.histogram import bin_edges, counts, histogram_figure, terminal_histogram, write_plots
+from stormctl.report.histogram import EVENTS, bin_edges, counts, histogram_figure, terminal_histogram
 from stormctl.report.load import load_artefact
+from stormctl.report.pictures import write_plots
 from stormctl.report.style import LOOKS, look
 from stormctl.storm.outcome import Outcome
 from tests.report.synthetic import attempts, build
@@ -48,6 +49,15 @@ def test_outcomes_share_their_bins_and_every_attempt_is_in_one() -> None:
     assert drawn == len(attempts())
 
 
+def test_events_have_bins_of_whole_events() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    few = [replace(one, events=number) for number, one in enumerate(attempts()[:4])]
+    console.print(terminal_histogram(few, measure=EVENTS))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[0].split()[0] == "events"
+    assert [line.split("  ")[0].strip() for line in lines[2:]] == ["0 to 1", "1 to 2", "2 to 3", "3 to 4"]
+
+
 def test_a_long_bar_is_shortened_but_a_single_attempt_stays_visible() -> None:
     one = attempts()[0]
     many = [replace(one, duration_ms=1000.0)] * 500 + [replace(one, duration_ms=9000.0)]
@@ -78,13 +88,19 @@ class TestPictures:
     def test_png_and_svg_are_written_and_are_the_same_again(self, tmp_path: Path) -> None:
         artefact = load_artefact(build(tmp_path))
         written = write_plots(artefact)
-        assert [path.name for path in written] == ["durations.png", "durations.svg", "outcomes.png", "outcomes.svg"]
+        names = ("outcomes", "cells", "durations", "events")
+        assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
         before = [path.read_bytes() for path in written]
         assert before[0].startswith(b"\x89PNG")
         assert b"<svg" in before[1]
         assert b"corrupted" in before[1]  # text stays text: it can be searched and read aloud
         assert [path.read_bytes() for path in write_plots(artefact)] == before
 
+    def test_events_per_run_leave_out_what_never_became_a_run(self, tmp_path: Path) -> None:
+        axes = histogram_figure(load_artefact(build(tmp_path)), EVENTS).axes
+        assert sum(bar.get_height() for panel in axes for bar in panel.patches) == 31  # type: ignore[attr-defined]
+        assert axes[-1].get_xlabel() == "events in the run's log"
+
     def test_an_empty_storm_still_draws(self, tmp_path: Path) -> None:
         artefact = replace(load_artefact(build(tmp_path)), attempts=(), plan=None)
-        assert len(write_plots(artefact)) == 4
+        assert len(write_plots(artefact)) == 8
