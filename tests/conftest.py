@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +13,38 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres_server import own_postgres, postgres_dsn, postgres_server, small_disk_postgres
+from tests.replayed import replayed_once
 
-__all__ = ["own_postgres", "postgres_dsn", "postgres_server", "small_disk_postgres"]
+__all__ = ["own_postgres", "postgres_dsn", "postgres_server", "replayed_once", "small_disk_postgres"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
+
+#: A disk in memory, and how much room it must have before tests put their files there.
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
+
+
+def files_in_memory() -> None:
+    """Let temporary files, stores and databases lie in memory where the system has a disk there with room.
+
+    Tests kill processes, never the machine, so that a disk shows them nothing that memory does not; and on a disk half
+    of their time goes into making and removing small files. Whoever sets TMPDIR has the last word.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    place = MEMORY / f"stormctl-tests-{os.geteuid()}"
+    try:
+        place.mkdir(mode=0o755, exist_ok=True)
+        if place.is_symlink() or place.stat().st_uid != os.geteuid():
+            return
+        place.chmod(0o755)  # whatever the umask: the account of a server must be able to enter
+    except OSError:
+        return
+    os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+
+
+files_in_memory()
 
 # Timing says nothing on a shared machine; in CI the same examples every time.
 settings.register_profile(

@@ -13,13 +13,18 @@ from typing import Annotated
 import typer
 
 from stormctl import __version__
+from stormctl.cli.capture import capture
 from stormctl.cli.clean import clean
 from stormctl.cli.conditions import conditions
+from stormctl.cli.diff import diff
 from stormctl.cli.engines import engines
 from stormctl.cli.explain import explain
+from stormctl.cli.plan_size import plan_size
+from stormctl.cli.report import report
 from stormctl.cli.run import run
 from stormctl.cli.sdk import sdk
 from stormctl.cli.sweep import sweep
+from stormctl.cli.sweeps import sweeps
 from stormctl.cli.worker import worker
 from stormctl.cli.world import world
 from stormctl.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_INTERRUPTED, StormctlError
@@ -39,7 +44,12 @@ app.command("run")(run)
 app.command("conditions")(conditions)
 app.command("engines")(engines)
 app.command("sweep")(sweep)
+app.command("sweeps")(sweeps)
+app.command("capture")(capture)
 app.command("explain")(explain)
+app.command("diff")(diff)
+app.command("plan-size")(plan_size)
+app.command("report")(report)
 app.command("worker")(worker)
 app.command("clean")(clean)
 app.add_typer(world, name="world")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,18 @@ def engines(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Engines to show with all their strategies. Default: a list of all."),
     ] = None,
+    conformance: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--conformance",
+            metavar="PATH",
+            help="Compare them with the real SDK on these captured logs, at every prefix. Again for more paths.",
+        ),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option("--judge", metavar="sdk:NAME", help="The real engine to compare with: a version, or a folder."),
+    ] = "sdk:own",
     format: OutputFormat = Format.TABLE,
 ) -> None:
     r"""List the engines that can replay a log: what each fixed and what it still broke.
@@ -22,6 +35,13 @@ def engines(
 
     Example:  stormctl engines dispenser "nets\[ids=call-site]"
     """
+    if conformance:
+        from stormctl.cli import conformance_output
+        from stormctl.cli.names import ALL, engine_names
+
+        (real,) = engine_names([judge])
+        compared = engine_names(names or [ALL])
+        raise typer.Exit(conformance_output.conformance(conformance, compared, real, format))
     from stormctl.cli.output import emit, width
     from stormctl.engine.generations import GENERATIONS, generation
     from stormctl.report.engine_table import engine_json, engine_text

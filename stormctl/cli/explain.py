@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stormctl.cli.options import Captures, ProfileName, ReportOnly, WorkloadName
+from stormctl.cli.options import Captures, MapName, ProfileName, ReaderName, ReportOnly, WorkloadName
 
 
 class ExplainFormat(StrEnum):
@@ -20,7 +20,11 @@ class ExplainFormat(StrEnum):
 
 Engines = Annotated[
     list[str] | None,
-    typer.Option("--engine", metavar="NAME", help="Replay with this engine only, and again for more. Default: all."),
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Replay with this engine only (sdk:FOLDER: the real one), and again for more. Default: all.",
+    ),
 ]
 Seconds = Annotated[
     float,
@@ -31,9 +35,11 @@ ExplainOutput = Annotated[ExplainFormat, typer.Option("--format", help="How to p
 
 def explain(
     paths: Captures,
+    reader: ReaderName = None,
+    table_map: MapName = None,
     workload: WorkloadName = None,
     engine: Engines = None,
-    profile: ProfileName = "strict",
+    profile: ProfileName = "auto",
     seconds: Seconds = 120.0,
     format: ExplainOutput = ExplainFormat.TEXT,
     report_only: ReportOnly = False,
@@ -45,11 +51,14 @@ def explain(
     from stormctl.cli import explain_output, names
     from stormctl.explain import ExplainPlan
 
+    engines = names.engine_names(engine)
     plan = ExplainPlan(
+        read_as=names.reading(reader, table_map),
         profile=names.profile_name(profile),
         workload=names.workload_name(workload),
-        engines=names.engine_names(engine),
+        engines=engines,
         seconds=seconds,
+        open=names.opener(engines),
     )
     explained = explain_output.collect(paths, plan)
     explain_output.show(explained, format)

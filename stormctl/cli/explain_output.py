@@ -41,12 +41,12 @@ class Explained:
         return combine(codes, report_only=report_only)
 
 
-def collect(paths: Sequence[Path], plan: ExplainPlan) -> Explained:
+def collect(paths: Sequence[Path | str], plan: ExplainPlan) -> Explained:
     """Explain everything at the paths, one log after the other."""
     plan = replace(plan, jobs=os.cpu_count() or 1)
     logs: list[Explanation] = []
     unreadable: list[Unreadable] = []
-    for capture in open_captures(paths):
+    for capture in open_captures(paths, plan.read_as):
         if isinstance(capture, Unreadable):
             unreadable.append(capture)
         else:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stormctl.cli.options import Dsn, ReportOnly
+from stormctl.storm.outcome import Counted
 
 PlanFile = Annotated[
     Path | None, typer.Argument(metavar="PLAN", help="The plan, a YAML file. Left out with --resume.", show_default="")
@@ -25,6 +26,22 @@ CreateSchema = Annotated[
 Resume = Annotated[
     Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the storm in this artefact folder.")
 ]
+UntilResolved = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--until-resolved",
+        metavar="OLD NEW",
+        help="Run these two arms of the plan in turn, and stop once it is told which has more of the outcome: by a "
+        "sequential test that calls equal arms different in at most 5 % of storms.",
+        show_default=False,
+    ),
+]
+CountedBy = Annotated[
+    Counted | None,
+    typer.Option(
+        "--outcome", help="What --until-resolved compares the arms by. Default: corrupted.", show_default=False
+    ),
+]
 
 
 def run(
@@ -35,6 +52,8 @@ def run(
     dsn: Dsn = None,
     create_schema: CreateSchema = False,
     resume: Resume = None,
+    until_resolved: UntilResolved = None,
+    outcome: CountedBy = None,
     dry_run: DryRun = False,
     report_only: ReportOnly = False,
 ) -> None:
@@ -49,16 +68,26 @@ def run(
 
     database = run_output.Database(dsn, create_schema)
     if resume is not None:
-        if plan is not None or override or seed is not None or dry_run:
+        if plan is not None or override or seed is not None or dry_run or until_resolved or outcome:
             raise UsageError(
                 "--resume takes the plan and seed from its folder",
-                remedy="Leave PLAN, -P, --seed and --dry-run out.",
+                remedy="Leave PLAN, -P, --seed, --until-resolved, --outcome and --dry-run out.",
             )
         raise typer.Exit(run_output.go_on(resume, database, report_only=report_only))
     if plan is None:
         raise UsageError("there is no plan to run", remedy="Name one, such as configs/quick.yaml, or use --resume DIR.")
     loaded = load_plan(plan, parse_overrides(override or ()), seed)
+    until = None
+    if until_resolved is not None:
+        from stormctl.storm.until import Arms, Until, narrowed
+
+        arms = Arms(*until_resolved, outcome or Counted.CORRUPTED)
+        loaded = narrowed(loaded, arms)
+        until = Until(loaded, arms)
+    elif outcome is not None:
+        raise UsageError("--outcome says what --until-resolved compares", remedy="Give both, or neither.")
     if dry_run:
+        run_output.check_engines(loaded)
         run_output.describe(loaded)
         raise typer.Exit
-    raise typer.Exit(run_output.execute(loaded, out, database, report_only=report_only))
+    raise typer.Exit(run_output.execute(loaded, out, database, report_only=report_only, until=until))

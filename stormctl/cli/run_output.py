@@ -36,6 +36,7 @@ from stormctl.worlds.open import ServerHandle
 if TYPE_CHECKING:
     from stormctl.report.load import Artefact
     from stormctl.storm.subject import Target
+    from stormctl.storm.until import Until
 
 _BY_VERDICT = {"clean": EXIT_CLEAN, "violated": EXIT_VIOLATIONS}
 
@@ -58,24 +59,31 @@ class Database:
 NO_DATABASE = Database()
 
 
-def execute(plan: Plan, root: Path, database: Database = NO_DATABASE, *, report_only: bool) -> int:
+def execute(
+    plan: Plan, root: Path, database: Database = NO_DATABASE, *, report_only: bool, until: Until | None = None
+) -> int:
     """Run the storm, sweep its logs, show and keep the results; the exit code.
 
-    What landed is shown and kept also when Ctrl-C or SIGTERM ends the storm early, or when a store or a worker fails;
-    then the failure is raised.
+    ``until`` ends it once its two arms are told apart. What landed is shown and kept also when Ctrl-C or SIGTERM ends
+    the storm early, or when a store or a worker fails; then the failure is raised.
     """
+    check_engines(plan)
     with _Interrupts() as interrupts, _server(plan, database) as server:
         folder = StormFolder.create(plan, root, None if server is None else server.shown)
-        return _run(_Storm(plan, folder, server=server), interrupts, report_only=report_only)
+        return _run(_Storm(plan, folder, server=server, until=until), interrupts, report_only=report_only)
 
 
 def go_on(path: Path, database: Database = NO_DATABASE, *, report_only: bool) -> int:
     """Resume the storm in a folder, as :func:`execute` runs one."""
     from stormctl.storm.resume import resumable
+    from stormctl.storm.until import Until, read_until
 
     found = resumable(path)
+    arms = read_until(found.folder.path)
+    until = None if arms is None else Until(found.plan, arms, found.earlier.landed)
+    check_engines(found.plan)
     with _Interrupts() as interrupts, _server(found.plan, database) as server:
-        storm = _Storm(found.plan, found.folder, found.earlier, server)
+        storm = _Storm(found.plan, found.folder, found.earlier, server, until=until)
         return _run(storm, interrupts, report_only=report_only)
 
 
@@ -88,6 +96,7 @@ class _Storm:
     earlier: Earlier = field(default_factory=Earlier)
     server: ServerHandle | None = None
     attempts: list[Attempt] = field(default_factory=list)
+    until: Until | None = None
 
     def __post_init__(self) -> None:
         self.attempts.extend(self.earlier.landed)
@@ -110,6 +119,8 @@ def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
     except (KeyboardInterrupt, asyncio.CancelledError):
         handler.close()
         show(path, console, pictures=False)
+        if storm.until is not None:
+            emit(storm.until.conclusion)
         emit("interrupted: what landed is kept in the artefact folder")
         return EXIT_INTERRUPTED
     except StormctlError:
@@ -120,17 +131,33 @@ def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
         raise
     finally:
         handler.close()
-    return combine(codes(show(path, console, pictures=True)), report_only=report_only)
+    found = codes(show(path, console, pictures=True))
+    if storm.until is not None:
+        emit(storm.until.conclusion)
+        found.append({0: EXIT_UNKNOWN, -1: EXIT_VIOLATIONS}.get(storm.until.standing.sign, EXIT_CLEAN))
+    return combine(found, report_only=report_only)
+
+
+def check_engines(plan: Plan) -> None:
+    """PlanError when a real engine that the plan's logs are to be replayed by is not there."""
+    if plan.real_engines:
+        from stormctl.targets.sdk.replay.storms import checked
+
+        checked(plan.real_engines)
 
 
 def target_of(plan: Plan, server: ServerHandle | None) -> Target:
     """What the plan's target names."""
-    from stormctl.storm import sdk_plan
+    from stormctl.storm import sdk_plan, url_plan
 
     if plan.target == sdk_plan.TARGET:
         from stormctl.targets.sdk.target import SdkTarget
 
-        return SdkTarget(server)
+        return SdkTarget(server, replays=plan.real_engines)
+    if plan.target == url_plan.TARGET:
+        from stormctl.targets.url.target import UrlTarget
+
+        return UrlTarget(plan.apps, replays=plan.real_engines)
     from stormctl.storm.embedded import Embedded
 
     return Embedded(server)
@@ -152,7 +179,7 @@ async def _storm(storm: _Storm, target: Target, handler: Handler, interrupts: _I
     from stormctl.storm.driver import run_storm
 
     interrupts.task = asyncio.current_task()
-    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, target=target)
+    running = run_storm(storm.plan, storm.folder, earlier=storm.earlier, target=target, until=storm.until)
     async with aclosing(running) as events:
         async for event in events:
             if isinstance(event, AttemptLanded):
@@ -208,7 +235,7 @@ def show(path: Path, console: Console, *, pictures: bool) -> Artefact:
     try:
         write_summary(artefact)
         if pictures and artefact.attempts:
-            from stormctl.report.histogram import write_plots
+            from stormctl.report.pictures import write_plots
 
             write_plots(artefact)
     except OSError as bad:

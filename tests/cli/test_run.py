@@ -73,7 +73,8 @@ def plan(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def canned(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let a storm land these attempts (and then raise), without running anything."""
+    """Let a storm land these attempts (and then raise), without running anything, and draw no pictures of it."""
+    monkeypatch.setattr("stormctl.report.pictures.write_plots", lambda artefact: ())
 
     def can(*attempts: Attempt, then: BaseException | None = None) -> None:
         async def storm(plan: Plan, folder: StormFolder, **_more: Any) -> AsyncIterator[Any]:
@@ -299,6 +300,7 @@ class TestAStormOnTheMemoryWorld:
         judged = any(not row["flags"] for row in attempts)
         assert (ran.code, ran.err) == (0 if judged else 3, "")
         assert {"plan.yaml", "env.json", "sweeps.json", "summary.md", "storm.json", "plots"} <= set(os.listdir(folder))
+        assert {"durations.png", "outcomes.svg"} <= set(os.listdir(folder / "plots"))
         lines = ran.out.splitlines()
         assert lines[0] == "small, seed 11: 2 attempts in 1 cell"
         assert "small, seed 11: 2 of 2 attempts landed" in lines

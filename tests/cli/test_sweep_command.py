@@ -58,7 +58,7 @@ class TestBadUsage:
             (["--engine", "nest"], "there is no generation 'nest'. Did you mean 'nets'?"),
             (["--workload", "step-strom"], "there is no workload 'step-strom'. Did you mean 'step-storm'?"),
             (["--profile", "workflow@9"], "there is no profile 'workflow@9'. Did you mean 'workflow@5'?"),
-            (["--prefixes", "some"], "'some' names no prefixes. Give all, or two ends such as 605:654."),
+            (["--prefixes", "some"], "'some' names no prefixes. Give all, decisions, last, or two ends such as"),
             (["--prefixes", "9:3"], "the prefixes 9:3 run backwards. Give 3:9."),
             (["--format", "xml"], "xml"),
             (["--no-such-option"], "No such option"),
@@ -88,7 +88,7 @@ class TestBadInput:
         assert [log["verdict"] for log in report["logs"]] == ["clean"]
         (bad,) = report["unreadable"]
         assert bad["source"] == str(tmp_path / "bad.json")
-        assert bad["error"].startswith("bad.json is not an event log that stormctl knows. Give it one of: ")
+        assert bad["error"].startswith("bad.json is not an event log that stormctl knows. Known are: ")
 
     def test_one_bad_log_is_the_first_line(self, stormctl: Run, tmp_path: Path) -> None:
         (tmp_path / "bad.ndjson").write_text("")
@@ -218,3 +218,22 @@ def test_main_takes_the_arguments_of_the_process(monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(root)
     monkeypatch.setattr(sys, "argv", ["stormctl", "sweep", CLEAN])
     assert main() == 0
+
+
+class TestOnlySome:
+    def test_they_are_reported_in_the_order_of_reports(self, stormctl: Run) -> None:
+        answer = stormctl("sweep", CLEAN, "--only", "lifecycle, dense", "--format", "json")
+        assert answer.code == 0
+        (log,) = json.loads(answer.out)["logs"]
+        assert [one["sweep"] for one in log["sweeps"]] == ["dense", "lifecycle"]
+
+    def test_one_that_is_named_answers_also_where_it_would_be_left_out(self, stormctl: Run) -> None:
+        answer = stormctl("sweep", CLEAN, "--only", "credit", "--format", "json")
+        assert answer.code == 3
+        assert json.loads(answer.out)["logs"][0]["verdict"] == "unknown"
+
+    @pytest.mark.parametrize(("names", "said"), [("dens", "Did you mean 'dense'?"), (",", "--only names no sweep")])
+    def test_what_is_no_sweep_is_told(self, stormctl: Run, names: str, said: str) -> None:
+        answer = stormctl("sweep", CLEAN, "--only", names)
+        assert answer.code == 2
+        assert said in answer.err

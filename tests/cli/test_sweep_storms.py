@@ -51,11 +51,9 @@ def test_a_run_that_called_itself_completed_flips_under_the_generation_that_wrot
 ) -> None:
     report = reports["step-storm-flips"]
     nets, dispenser = report["rebinding"]
-    assert verdicts(report) == {
-        **dict.fromkeys(("dense", "id-order", "one-body", "lifecycle", "roles", "ledger"), "clean"),
-        "log-order": "violated",
-        "rebinding": "violated",
-    }
+    found = verdicts(report)
+    assert {name for name, verdict in found.items() if verdict != "clean"} == {"log-order", "rebinding"}
+    assert {"dense", "id-order", "one-body", "lifecycle", "roles", "ledger"} <= set(found)
     assert [(flip["from"], flip["to"], flip["rank"], flip["was"], flip["now"]) for flip in nets["flips"]] == [
         (66, 67, 19, "step:releaseStep", "step:finalizeStep"),
         (66, 67, 20, "step:finalizeStep", "step:releaseStep"),
@@ -75,7 +73,7 @@ def test_a_corrupted_run_diverges_offline_where_it_was_told(reports: dict[str, d
     assert told.endswith(nets["divergence"]["text"])
     assert nets["divergence"]["rank"] == 16
     fired = {name for name, verdict in verdicts(report).items() if verdict == "violated"}
-    assert fired == {"commit-order", "one-body", "rebinding"}
+    assert fired == {"commit-order", "one-body", "rebinding"}, "twins are inert there, and repeats too"
 
 
 def test_the_flipping_log_is_what_its_storm_writes_on_any_machine(root: Path) -> None:

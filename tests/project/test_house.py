@@ -73,9 +73,40 @@ def test_the_workflow_asks_for_no_more_than_it_needs(root: Path) -> None:
     yaml = pytest.importorskip("yaml")
     workflow = yaml.safe_load((root / ".github" / "workflows" / "repro.yml").read_text())
     assert workflow["permissions"] == {"contents": "read"}
-    uses = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
-    assert uses
-    assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", one) for one in uses)
-    runs = "\n".join(step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"])
-    assert "make storm" in runs
+    action = yaml.safe_load((root / ".github" / "actions" / "stormctl" / "action.yml").read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]] + action["runs"]["steps"]
+    uses = [step["uses"] for step in steps if "uses" in step]
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}|\./\.github/actions/stormctl", one) for one in uses)
+    assert len({one.partition("@")[0]: one for one in uses}) == len(set(uses))  # one commit of each
+    runs = "\n".join(step.get("run", "") for step in steps)
+    assert "stormctl" in runs
     assert "${{" not in runs  # inputs reach the shell as variables, never as text
+
+
+def test_no_job_that_may_write_runs_code_of_the_repository(root: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((root / ".github" / "workflows" / "repro.yml").read_text())
+    writing = [job for job in workflow["jobs"].values() if "write" in job.get("permissions", {}).values()]
+    assert [job["permissions"] for job in writing] == [{"pull-requests": "write"}]
+    for job in writing:
+        assert not any(step.get("uses", "").startswith(("actions/checkout", "./")) for step in job["steps"])
+        assert "stormctl/bin" not in str(job)
+    assert "continue-on-error" in str(writing)
+
+
+def test_every_pinned_action_says_which_version_it_is(root: Path) -> None:
+    for path in (root / ".github").rglob("*.yml"):
+        for line in path.read_text().splitlines():
+            if "uses: actions/" in line:
+                assert re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
+
+
+def test_the_shell_of_every_step_parses(root: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((root / ".github" / "workflows" / "repro.yml").read_text())
+    action = yaml.safe_load((root / ".github" / "actions" / "stormctl" / "action.yml").read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]] + action["runs"]["steps"]
+    for step in steps:
+        if "run" in step:
+            checked = subprocess.run(["bash", "-n"], input=step["run"], text=True, capture_output=True, check=False)
+            assert checked.returncode == 0, checked.stderr

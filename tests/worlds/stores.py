@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -23,7 +24,6 @@ from stormctl.worlds.memory import MemoryWorld
 from stormctl.worlds.memory_store import MemoryStore
 from stormctl.worlds.mint import Minter
 from stormctl.worlds.postgres.inspect import connect
-from stormctl.worlds.postgres.migrate import ensure_schema
 from tests.worlds.making import RUN
 
 KINDS = ("memory", "local", "postgres")
@@ -42,6 +42,8 @@ class Stores:
         self._stack = AsyncExitStack()
         self._memory: dict[str, MemoryStore] = {}
         self._opened = 0
+        #: what no other store in the same database begins its spaces with
+        self._own = f"{os.getpid()}-{next(_numbers)}"
 
     def named(self, name: str) -> Condition:
         """The condition as this kind of world follows it."""
@@ -70,9 +72,8 @@ class Stores:
                 (folder / "store.json").write_text(json.dumps(facts | {"condition": condition.name}))
             return LocalWorld.join(folder, condition, options)
         assert self._dsn is not None
-        if self._opened == 1:
-            ensure_schema(self._dsn, create=True)
-        else:  # a store that is taken over: what was written stays
+        space = f"{self._own}-{space}"
+        if self._opened > 1:  # a store that is taken over: what was written stays
             with connect(self._dsn) as connection:
                 taken_over = "update stormctl.spaces set condition = %s where space = %s"
                 connection.execute(taken_over, (condition.name, space))
