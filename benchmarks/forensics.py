@@ -30,6 +30,8 @@ LINEAR_GOAL = 1.15
 BULK = ("dense", "id-order", "lifecycle")
 #: All sweeps take longer, so they are given this share of the runs.
 SHARE = 8
+#: How often each measurement is made; the best says most on a machine that is shared.
+GOES = 3
 START_MS = 1_767_355_200_000
 
 
@@ -66,15 +68,19 @@ def main() -> None:
 
 
 def measured(what: str, path: Path) -> dict[str, Any] | None:
-    """What a process of its own says of one measurement; None where it lacks what it needs."""
-    made = subprocess.run([sys.executable, __file__, f"--{what}", str(path)], capture_output=True, text=True)
-    if made.returncode == 3:
-        print(f"  {made.stdout.strip()}")
-        return None
-    if made.returncode:
-        sys.exit(made.stderr)
-    found: dict[str, Any] = json.loads(made.stdout)
-    return found
+    """What a process of its own says of one measurement, the best of some goes, ours and the reference alike; None
+    where it lacks what it needs."""
+    found: list[dict[str, Any]] = []
+    for _ in range(GOES):
+        made = subprocess.run([sys.executable, __file__, f"--{what}", str(path)], capture_output=True, text=True)
+        if made.returncode == 3:
+            print(f"  {made.stdout.strip()}")
+            return None
+        if made.returncode:
+            sys.exit(made.stderr)
+        found.append(json.loads(made.stdout))
+    best = min(found, key=lambda one: one["cpu"])
+    return {**best, "peak_mb": max(one["peak_mb"] for one in found)}
 
 
 def told(

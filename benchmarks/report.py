@@ -3,7 +3,8 @@
     python benchmarks/report.py
 
 The storm is made here: the fixture log of a step storm, its ids made anew for each run, with an audit of two appends
-for each event, a third of them refused, as real storms have. Memory is the largest resident size of a process of its own.
+for each event, a third of them refused, as real storms have. Memory is the largest resident size of a process of its
+own.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from stormctl import times
 from stormctl.readers.text import damaged
@@ -41,8 +41,10 @@ def shown(value: Any) -> str:
 def optional(row: Mapping[str, Any], key: str, kind: type[T], where: str) -> T | None:
     """A field that may be absent or null; the error names the field when it holds something else."""
     value = row.get(key)
-    if value is None:
-        return None
+    if value is None or (type(value) is kind and kind in _ANY_OF_IT):
+        return value
+    if type(value) is str and kind is str and value.isascii():
+        return cast("T", value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise damaged(where, f"has {shown(value)} in {key!r}, which takes {_NAMES.get(kind, kind.__name__)}")
     if isinstance(value, int) and abs(value) >= _MAX_INT:
@@ -68,6 +70,8 @@ def _writable(text: str) -> bool:
     return True
 
 
+#: Kinds of which every value will do.
+_ANY_OF_IT = frozenset({dict, list, bool})
 _NAMES: Mapping[type, str] = {
     str: "text",
     int: "a whole number",

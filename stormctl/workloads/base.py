@@ -130,6 +130,11 @@ class Pressure:
 Vacuous = Callable[[Any, Any, EventLog | None, Pressure], str | None]
 
 
+#: The most that an input may count, and the most branches that a run may have: as many events an engine replays. An
+#: input may come from a stranger's log, and whoever judges the log goes through all branches.
+MOST_CALLS = 25_000
+#: The largest payload that an input may ask for.
+MOST_BYTES = 64 << 20
 #: a storm without a round or a branch proves nothing, and no driver finds its hook
 _AT_LEAST_ONE = frozenset({"rounds", "width", "wakes", "max_cycles", "burst_size", "tasks", "iterations", "nodes"})
 
@@ -203,7 +208,16 @@ class Workload:
             least = 1 if key in _AT_LEAST_ONE else 0
             if isinstance(value, (int, float)) and not least <= value < math.inf:
                 raise PlanError(f"input {key!r} of {self.name} is {value}", remedy=f"Give it {least} or more.")
-        return self.input_type(**given)
+            most = MOST_BYTES if key.endswith("bytes") else MOST_CALLS
+            counts = self.source is None and isinstance(default, int) and not key.endswith("_ms")  # time costs nothing
+            if counts and value > most:
+                raise PlanError(f"input {key!r} of {self.name} is {value}", remedy=f"Give it {most} or less.")
+        found = self.input_type(**given)
+        calls = math.prod(getattr(found, key, 1) for key in ("rounds", "width")) if self.source is None else 0
+        if calls > MOST_CALLS:
+            text = f"inputs 'rounds' and 'width' of {self.name} make {calls} branches"
+            raise PlanError(text, remedy=f"Let their product be {MOST_CALLS} or less.")
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -199,6 +200,20 @@ def test_a_connection_that_is_lost_is_made_again(database: tuple[str, Any]) -> N
         assert next(steps).capture is not None
 
 
+def gone(dsn: str) -> None:
+    """Wait until nobody answers any more: an immediate shutdown takes its time on a busy machine."""
+    import psycopg
+
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            psycopg.connect(dsn, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return
+        time.sleep(0.02)
+    pytest.fail("the server did not end")
+
+
 def test_a_server_that_is_gone_ends_it(own_postgres: Callable[..., Any]) -> None:
     import os
     import signal
@@ -213,6 +228,7 @@ def test_a_server_that_is_gone_ends_it(own_postgres: Callable[..., Any]) -> None
         steps = source.read(["wrun_1", "wrun_2"])
         assert next(steps).capture is not None
         os.kill(server.pid, signal.SIGQUIT)
+        gone(server.dsn)
         with pytest.raises(SourceLost) as lost:
             next(steps)
         assert lost.value.remedy

@@ -1,4 +1,4 @@
-"""The checks over whole columns: every report as by the ordinary way, of sound logs, of all fixtures, of mutated ones."""
+"""The checks over whole columns: every report as by the ordinary way, of sound logs, all fixtures, mutated ones."""
 
 from __future__ import annotations
 
