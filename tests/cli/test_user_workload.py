@@ -140,5 +140,5 @@ def test_a_file_that_a_log_names_is_not_executed(stormctl: Run, tmp_path: Path, 
     shutil.copy(root / LOG, tmp_path / "log.ndjson")
     ran = stormctl("sweep", tmp_path / "log.ndjson", "--engine", "nets")
     assert ran.code == 3
-    assert "evil.py:order" in ran.out
+    assert "evil.py:order" in "".join(ran.out.split())  # a long path is broken over lines
     assert not (tmp_path / "executed").exists()
