@@ -423,8 +423,12 @@ class TestChildren:
             return mortal(self, asked)
 
         monkeypatch.setattr(frontier.SharedWalk, "_answer", answer)
-        with pytest.raises(KeyboardInterrupt):
-            list(engine(two_steps).passes(a_run(), range(13)))
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                list(engine(two_steps).passes(a_run(), range(13)))
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert no_children_left(forks)
 
     def test_it_prints_nothing_and_flushes_nothing(self, tmp_path: Path) -> None:
