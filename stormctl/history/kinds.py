@@ -33,6 +33,9 @@ DRAWN_TYPES = STEP_TYPES | HOOK_TYPES | WAIT_TYPES
 CREATES = frozenset({STEP_CREATED, HOOK_CREATED, WAIT_CREATED})
 ALL_TYPES = DRAWN_TYPES | RUN_TERMINAL | frozenset({RUN_CREATED, RUN_STARTED, ATTR_SET, NOOP})
 
+#: What lets a workflow go on: a result, a payload, the end of a wait, an attribute or a hook that is registered.
+GIVES = STEP_TERMINAL | {WAIT_COMPLETED, HOOK_CREATED, HOOK_RECEIVED, HOOK_CONFLICT, ATTR_SET}
+
 #: Under which key of its data an event of each type carries its payload, in every store of the SDK's kind.
 PAYLOAD_KEY = {
     RUN_CREATED: "input",

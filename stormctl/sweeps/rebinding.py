@@ -19,9 +19,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter, eq
 
-from stormctl.engine.door import Divergence, Draw, Engine, Outcome, Pass
-from stormctl.history import Capture, Damaged, EventLog, Sealed, digest_value, ids
-from stormctl.history.kinds import RUN_FAILED, STEP_CREATED
+from stormctl.engine.door import Divergence, Draw, Engine, Outcome, Pass, Pending
+from stormctl.history import Capture, Damaged, Event, EventLog, Sealed, digest_value, ids
+from stormctl.history.kinds import GIVES, RUN_FAILED, STEP_CREATED
 from stormctl.sweeps.finding import Fault, Item, Noted, Unjudged
 from stormctl.sweeps.witness import clean, line
 
@@ -93,7 +93,7 @@ class Rebinding:
     first prefix whose replay raised where the run went on, with the error: the body is not the one that wrote the log,
     or was not given what it read. ``answer`` is what the replay of the whole log returned, where it came to an end, and
     ``lost`` its divergence, where it diverged; ``whole`` says whether the whole log was replayed. ``swaps`` are found
-    where the prefix before a create was replayed.
+    where a prefix was replayed behind which the create is the workflow's next word.
     """
 
     engine: str
@@ -132,22 +132,29 @@ class _Tally:
     #: how many recorded inputs are what a replay calls the step with: without one, none can be compared
     same_inputs: int = 0
 
-    def look_for_a_swap(self, log: EventLog, replay: Pass) -> None:
-        """Compare what the pass asks for with the create that follows its prefix, if one does."""
-        event = log[replay.prefix] if replay.prefix < len(log) else None
-        if event is None or event.type != STEP_CREATED or event.payload is None or replay.divergence is not None:
+    def look_for_swaps(self, log: EventLog, replay: Pass, end: int) -> None:
+        """Compare what the pass asks for with the creates that follow its prefix, up to ``end`` (an index of the log)
+        or to the event that gives the workflow something: from there on it may ask for other things."""
+        if replay.divergence is not None:
             return
-        for item in replay.pending:
-            if item.correlation_id == event.correlation_id and item.create and item.arguments is not None:
-                if item.name not in (event.name, event.short_name):
-                    return
-                asked, recorded = digest_value(item.arguments), event.payload.digest
-                if asked == recorded:
-                    self.same_inputs += 1
-                else:
-                    label = f"{item.kind}:{event.short_name}"
-                    self.swaps.append(Swap(replay.prefix, item.rank, label, recorded, asked))
+        asked = {item.correlation_id: item for item in replay.pending if item.create and item.arguments is not None}
+        for index in range(replay.prefix, end):
+            event = log[index]
+            if event.type in GIVES:
                 return
+            item = asked.pop(event.correlation_id or "", None)
+            if item is not None and event.type == STEP_CREATED and event.payload is not None:
+                self._compare(index, event, item, event.payload.digest)
+
+    def _compare(self, index: int, event: Event, item: Pending, recorded: str) -> None:
+        """A create that the log holds, and the call that a replay makes in its place."""
+        if item.name not in (event.name, event.short_name):
+            return
+        asked = digest_value(item.arguments)
+        if asked == recorded:
+            self.same_inputs += 1
+        else:
+            self.swaps.append(Swap(index, item.rank, f"{item.kind}:{event.short_name}", recorded, asked))
 
     def sure_swaps(self) -> tuple[Swap, ...]:
         """The swaps, where some inputs agree: else they may all be encoded otherwise, or hang on what the log lacks."""
@@ -188,14 +195,17 @@ def rebinding(
             tally.lost = None if replay.divergence is None else _first(log, name, replay.divergence)
             if replay.outcome is Outcome.COMPLETED:
                 tally.answer = Answer(digest_value(replay.value))
-        tally.look_for_a_swap(log, replay)
         if previous is not None:
+            lost = replay.divergence
+            tally.look_for_swaps(log, previous, length if lost is None else min(length, lost.index))
             found = flips(previous, replay, (last, name), include_input_only=include_input_only)
             if found is None:
                 tally.blank = True
             else:
                 tally.flips.extend(found)
         previous, last = replay, name
+    if previous is not None:
+        tally.look_for_swaps(log, previous, min(previous.prefix + 1, len(log)))
     return Rebinding(
         engine=engine.name,
         workload=workload or engine.workload or "",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormctl.engine.door import Divergence, Draw, Outcome, Pass, Perturbation, Session
+from stormctl.engine.door import Create, Divergence, Draw, Outcome, Pass, Pending, Perturbation, Session
 from stormctl.errors import UsageError
-from stormctl.history import EventLog, ids
+from stormctl.history import Capture, EventLog, ids
+from stormctl.readers.open import open_captures
 from stormctl.sweeps import PrefixRange, SweepPlan, Verdict, sweep_log
 from stormctl.sweeps.finding import Fault
 from stormctl.sweeps.rebinding import Rebinding, faults, rebinding
@@ -20,6 +22,7 @@ from stormctl.testing import LogBuilder
 from stormctl.workloads.base import Workload
 
 Table = Sequence[tuple[Any, ...]]
+STORMS = Path(__file__).parents[2] / "fixtures" / "storms" / "logs"
 
 
 def drawn(row: Draw | tuple[Any, ...]) -> Draw:
@@ -325,6 +328,73 @@ class TestRanges:
         with pytest.raises(UsageError) as refused:
             PrefixRange.parse(text)
         assert refused.value.remedy
+
+
+class TestDecisions:
+    """The prefixes at which a binding can change are fewer than all, and enough."""
+
+    @pytest.mark.parametrize("engine", ["nets", "opposite"])
+    @pytest.mark.parametrize("path", sorted(STORMS.glob("*.ndjson")), ids=lambda path: path.stem)
+    def test_they_find_what_all_prefixes_find(self, path: Path, engine: str) -> None:
+        (capture,) = open_captures([path])
+        assert isinstance(capture, Capture)
+        every, some = (
+            sweep_log(capture, SweepPlan(engines=(engine,), prefixes=PrefixRange.parse(text))).rebinding[0]
+            for text in ("all", "decisions")
+        )
+        assert some.prefixes < 0.7 * every.prefixes
+        assert told(some) == told(every)
+
+    def test_one_of_the_storms_flips(self) -> None:
+        (capture,) = open_captures([STORMS / "step-storm-flips.ndjson"])
+        assert isinstance(capture, Capture)
+        plan = SweepPlan(engines=("nets",), prefixes=PrefixRange.parse("decisions"))
+        assert len(sweep_log(capture, plan).rebinding[0].flips) == 4
+
+
+def told(found: Rebinding) -> object:
+    """What a report says, without how far before a flip the last prefix was."""
+    flips = [(flip.after, flip.rank, flip.was, flip.now) for flip in found.flips]
+    return flips, found.swaps, found.divergence and found.divergence.index, found.failure, found.answer
+
+
+class Asking(Scripted):
+    """An engine whose passes ask for the same steps, by name and input, from whatever prefix."""
+
+    def __init__(self, *calls: tuple[str, Any]) -> None:
+        super().__init__([])
+        self._calls = calls
+
+    def passes(self, log: EventLog, prefixes: Iterable[int], **_how: Any) -> Iterator[Pass]:
+        ids = {event.name: event.correlation_id or "" for event in log if event.type == "step_created"}
+        asked = tuple(
+            Pending(rank, "step", ids[name], name, [input], False, Create.EAGER)
+            for rank, (name, input) in enumerate(self._calls)
+        )
+        for length in prefixes:
+            yield Pass(length, Outcome.SUSPENDED, (), pending=asked)
+
+
+class TestSwaps:
+    """Creates with another input than a replay of all before them asks for."""
+
+    TWO = LogBuilder().run_created().step_created(0, "a", 0).step_created(1, "b", 1)
+
+    @pytest.mark.parametrize("lengths", [[1, 4], [1, 2, 3, 4]])
+    def test_every_create_up_to_the_next_prefix_is_compared(self, lengths: list[int]) -> None:
+        log = LogBuilder().run_created().step_created(0, "a", 0).step_created(1, "b", 1).step_created(2, "c", 2).log()
+        (found,) = rebinding(log, Asking(("a", 0), ("b", 9), ("c", 2)), lengths).swaps
+        assert (found.index, found.label) == (2, "step:b")
+
+    def test_behind_an_event_that_gives_something_the_workflow_may_ask_for_other_things(self) -> None:
+        log = LogBuilder().run_created().step_created(0, "a", 0).step_completed(0).step_created(1, "b", 1).log()
+        assert rebinding(log, Asking(("a", 0), ("b", 9)), [1, 4]).swaps == ()
+
+    def test_equal_inputs_are_none(self) -> None:
+        assert rebinding(self.TWO.log(), Asking(("a", 0), ("b", 1)), [1, 3]).swaps == ()
+
+    def test_where_no_input_agrees_they_may_be_encoded_otherwise(self) -> None:
+        assert rebinding(self.TWO.log(), Asking(("a", 5), ("b", 6)), [1, 3]).swaps == ()
 
 
 @pytest.mark.parametrize("engine", ["nets", "dispenser"])
