@@ -23,6 +23,7 @@ from stormctl.cli.plan_size import plan_size
 from stormctl.cli.report import report
 from stormctl.cli.run import run
 from stormctl.cli.sdk import sdk
+from stormctl.cli.sim import sim
 from stormctl.cli.sweep import sweep
 from stormctl.cli.sweeps import sweeps
 from stormctl.cli.worker import worker
@@ -54,6 +55,7 @@ app.command("worker")(worker)
 app.command("clean")(clean)
 app.add_typer(world, name="world")
 app.add_typer(sdk, name="sdk")
+app.add_typer(sim, name="sim")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

@@ -111,7 +111,7 @@ def _server(plan: Plan, database: Database) -> AbstractContextManager[ServerHand
 def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
     from stormctl.report.live import follow
 
-    console = _console()
+    console = console_for_results()
     handler = follow(console)
     path = storm.folder.path
     try:
@@ -282,5 +282,6 @@ class _Console(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _console() -> Console:
+def console_for_results() -> Console:
+    """Where results are printed: as wide as the terminal, or as the user says."""
     return _Console(width=None if Console().is_terminal else width(), highlight=False, soft_wrap=False)

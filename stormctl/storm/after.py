@@ -39,7 +39,7 @@ def sweep_storm(
             if isinstance(item, Unreadable):
                 unreadable.append(item)
                 continue
-            reports.append(item)
+            reports.append(replace(item, source=f"logs/{Path(item.source).name}"))  # wherever the folder will lie
             yield swept(cell, item)
     folder.write_json("sweeps.json", sweep_report(reports, unreadable))
     for text in target.account(folder, attempts):

@@ -58,7 +58,9 @@ class Crew:
 
     async def __aenter__(self) -> Crew:
         plan = self._stores.plan
-        inside = {cell: world for cell, world in self._worlds.items() if world_kind(cell.world).in_process}
+        inside = {
+            cell: world for cell, world in self._worlds.items() if world_kind(self._stores.world(cell)).in_process
+        }
         outside = {cell: world for cell, world in self._worlds.items() if cell not in inside}
         if inside:
             self._members.append(

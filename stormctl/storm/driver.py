@@ -7,7 +7,6 @@ workers end with it.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, suppress
@@ -16,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from stormctl.errors import StoreFailure
+from stormctl.outside import outside
 from stormctl.storm.attempt import Cell
 from stormctl.storm.describe import calibration
 from stormctl.storm.embedded import Embedded
@@ -75,7 +75,7 @@ async def run_storm(
     workers do again and again; StoreBusy or StoreForeign when a store cannot be had, or another driver has the folder:
     what landed before is kept. Whoever stops early closes the generator (``contextlib.aclosing``): the workers end.
     """
-    began = time.monotonic()
+    began = outside().running_ns()
     yield StormStarted(
         plan.name,
         plan.seed,
@@ -98,7 +98,11 @@ async def run_storm(
             raise
         reason = "resolved" if storm.resolved else "budget" if storm.left else "done"
         storm.finish(reason)
-    yield StormFinished(folder.path, storm.landed, plan.total, reason, time.monotonic() - began)
+    yield StormFinished(folder.path, storm.landed, plan.total, reason, (outside().running_ns() - began) / 1e9)
+
+
+def _seconds() -> float:
+    return outside().running_ns() / 1e9
 
 
 class _Storm:
@@ -158,13 +162,13 @@ class _Storm:
             deadline: float | None = None
             for waiting in rounds(self.waiting, apart=self._target.apart):
                 cells = tuple(dict.fromkeys(turn.cell for turn in waiting))
-                if deadline is not None and time.monotonic() >= deadline:
+                if deadline is not None and _seconds() >= deadline:
                     break
                 for cell in cells:
                     await stage.open(cell)
                     labs[cell].fit(stage)
                 if deadline is None:  # what had to be installed and started first is not launching
-                    deadline = time.monotonic() + self._plan.budget_ms / 1000
+                    deadline = _seconds() + self._plan.budget_ms / 1000
                 await self._round(stage, waiting, labs, deadline)
                 for cell in cells:
                     await stage.close(cell)
@@ -187,7 +191,7 @@ class _Storm:
 
     async def _launch(self, stage: Stage, waiting: deque[Turn], labs: dict[Cell, Lab], deadline: float) -> None:
         """Make one attempt after another while there are any and the budget lasts."""
-        while waiting and time.monotonic() < deadline and not self.resolved:
+        while waiting and _seconds() < deadline and not self.resolved:
             turn = waiting.popleft()
             self.left -= 1
             subject = stage.subject(turn.cell, turn.number)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stormctl.history import LOG_READ_AT, Capture, EventLog, Evidence, ReadRecord, RunRow, kinds
+from stormctl.outside import outside
 from stormctl.readers.evidence import missing_from
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.crew import Crew
@@ -20,7 +19,8 @@ from stormctl.storm.registered import Registered, registered
 from stormctl.storm.resume import Lost
 from stormctl.storm.stores import Stores
 from stormctl.storm.subject import Remains, Tell
-from stormctl.sweeps import SweepPlan
+from stormctl.storm.virtual import StoreTime
+from stormctl.sweeps import PrefixRange, SweepPlan
 from stormctl.worlds import AppendRequest, Message, Refused, World
 from stormctl.worlds.base import NO_PAYLOAD, Appended
 from stormctl.worlds.open import ServerHandle
@@ -96,7 +96,7 @@ class EmbeddedRun:
 
     async def log(self) -> EventLog:
         """The whole log, and when it was read."""
-        self._log_read_at = time.monotonic_ns()
+        self._log_read_at = outside().running_ns()
         return EventLog((await self._world.load(self.run_id)).events, self.run_id)
 
     async def remains(self, log: EventLog, *, ended: bool, live: bool) -> Remains:
@@ -128,7 +128,7 @@ class EmbeddedRun:
         rows = []
         if self._folder is not None:
             folder = self._folder
-            rows = await asyncio.to_thread(lambda: list(folder.work_rows(self.run_id)))
+            rows = await outside().in_thread(lambda: list(folder.work_rows(self.run_id)))
         reads = tuple(ReadRecord(**read) for row in rows for read in row.get("reads", ()))  # others have other clocks
         work: Counter[str] = Counter()
         for row in (*rows, *(await self._known.work_rows(self.run_id) if self._known is not None else ())):
@@ -195,11 +195,9 @@ class _Stage:
         return input
 
     def subject(self, cell: Cell, _number: int) -> EmbeddedRun:
-        from ulid import ULID
-
         return EmbeddedRun(
             self._worlds[cell],
-            f"wrun_{ULID()}",
+            f"wrun_{outside().ulid()}",
             cell.scenario,
             self._folder,
             self._known,
@@ -211,17 +209,20 @@ class _Stage:
 
 
 class Embedded:
-    """The target. ``server`` is the database for worlds that need one."""
+    """The target. ``server`` is the database for worlds that need one; with ``virtual`` none is, see Stores."""
 
     #: all cells in turn, so that a drift of the machine hits every cell alike
     apart = False
 
-    def __init__(self, server: ServerHandle | None = None) -> None:
+    def __init__(self, server: ServerHandle | None = None, virtual: StoreTime | None = None) -> None:
         self._server = server
+        self._virtual = virtual
 
     def sweeps(self, cell: Cell) -> SweepPlan:
-        """Strictly, and replayed by the generation that wrote them."""
-        return SweepPlan(workload=cell.scenario, engines=(cell.generation,))
+        """Strictly, and replayed by the generation that wrote them; in virtual time, where the replays are most of the
+        work, from the prefixes at which a binding can change."""
+        prefixes = PrefixRange(decisive=self._virtual is not None)
+        return SweepPlan(workload=cell.scenario, engines=(cell.generation,), prefixes=prefixes)
 
     def account(self, _folder: StormFolder, _attempts: Sequence[Attempt]) -> Iterator[str]:
         """The tables say it all."""
@@ -232,7 +233,8 @@ class Embedded:
         self, plan: Plan, folder: StormFolder, tell: Tell, lost: Sequence[Lost] = ()
     ) -> AsyncIterator[_Stage]:
         """Open the stores, cancel the runs that were lost, start the workers."""
-        stores = Stores(plan, folder.id, folder, None if self._server is None else self._server.dsn)
+        dsn = None if self._server is None else self._server.dsn
+        stores = Stores(plan, folder.id, folder, dsn, self._virtual)
         async with registered(plan, folder.id, stores.dsn) as known:
             crew = Crew(stores, folder, tell)
             async with crew.stores() as worlds:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from stormctl.history import ReadRecord, kinds
+from stormctl.outside import outside
 from stormctl.runtime import ops
 from stormctl.runtime.notes import tally
 from stormctl.runtime.ops import Requests
@@ -90,7 +89,7 @@ class Interpreter:
             case ops.Now():
                 return self._clock()
             case ops.Draw("writer"):
-                self._reader = f"wrt_{secrets.token_hex(8)}"
+                self._reader = f"wrt_{outside().token(8)}"
                 return self._reader
             case ops.Draw(_):
                 drawn = self._perturb()
@@ -107,11 +106,11 @@ class Interpreter:
 
     async def _load(self, run_id: str, after: str | None) -> Page:
         """Read the log, and write down what was seen of it: a reader whose cursor passes an event misses it."""
-        began = time.monotonic_ns()
+        began = outside().running_ns()
         page = await self._world.load(run_id, after)
         last = page.events[-1].event_id if page.events else None
         full = after is None
-        self.reads.append(ReadRecord(self._reader, full, last, len(page.events), began, time.monotonic_ns()))
+        self.reads.append(ReadRecord(self._reader, full, last, len(page.events), began, outside().running_ns()))
         return page
 
     def _counted(self, request: AppendRequest, reply: Appended | Refused) -> Appended | Refused:

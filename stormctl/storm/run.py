@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any
 
 from stormctl.errors import StoreFailure
 from stormctl.history import EventLog, RunRow
+from stormctl.outside import outside
 from stormctl.readers import write_capture
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.classify import Judgement, flags, judge, judge_stuck, pressure_row, why_vacuous
@@ -69,13 +69,13 @@ class AttemptRun:
         self._subject = subject
         self._number = number
         self._note = note
-        token = f"storm-{lab.cell.scenario}-{now_ms()}-{number}-{secrets.token_hex(3)}"
+        token = f"storm-{lab.cell.scenario}-{now_ms()}-{number}-{outside().token(3)}"
         self._input = lab.code.at_start(replace(lab.input, token=token), now_ms())
         self._pressure = Pressure()
         self._vacuous: str | None = None
         self._work: Mapping[str, int] = {}
         self._began = asyncio.get_running_loop().time()
-        self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._started_at = datetime.fromtimestamp(now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
 
     async def run(self, announce: Announce) -> Attempt:
         """Make the attempt, and tell its run's id as soon as there is one: before the run is created, if it can be.
@@ -153,7 +153,7 @@ class AttemptRun:
         self._vacuous = why_vacuous(row, judgement, lab.code, self._input, log, self._pressure)
         remains = await self._subject.remains(log, ended=row is not None, live=judgement.outcome.stuck)
         self._work = remains.work
-        await asyncio.to_thread(self._keep, remains, row, judgement.outcome)
+        await outside().in_thread(self._keep, remains, row, judgement.outcome)
         return self._attempt(judgement, duration, len(log), progress)
 
     async def _log(self, *, to_its_end: bool) -> EventLog:

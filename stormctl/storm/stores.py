@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,14 @@ from stormctl.storm.faults.injector import Injector
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.perturb import Perturb, jitter
 from stormctl.storm.plan import Plan, faults_of
+from stormctl.storm.virtual import StoreTime
 from stormctl.worlds import World, condition_named, open_world
+from stormctl.worlds.base import AppendRequest
+from stormctl.worlds.condition import Point
 from stormctl.worlds.mint import now_ms
 from stormctl.worlds.open import Role, world_kind
+
+OnPoint = Callable[[Point, AppendRequest], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +30,15 @@ class Stores:
     """Where the stores of a storm lie.
 
     ``storm`` is the storm's id, ``folder`` its artefact folder (None on a host that has none), ``dsn`` the database for
-    the worlds that lie in one.
+    the worlds that lie in one. With ``virtual`` all of them are in memory, under the conditions of their worlds, and
+    take that time.
     """
 
     plan: Plan
     storm: str
     folder: StormFolder | None = None
     dsn: str | None = None
+    virtual: StoreTime | None = None
 
     def rules(self, cell: Cell) -> Rules:
         """The runtime's numbers in this plan's time."""
@@ -65,23 +72,41 @@ class Stores:
 
     def open(self, cell: Cell, role: Role, worker: str, injector: Injector) -> World:
         """One cell's store. Its queue is the one whose senders meet the faults. Errors are those of ``open_world``."""
-        kind = world_kind(cell.world)
         world = open_world(
-            cell.world,
+            self.world(cell),
             self._place(cell),
-            cell.condition,
+            condition_named(cell.condition, cell.world),
             role=role,
             worker=worker,
             storage_scale=self.plan.storage_scale,
             seed=self.plan.seed,
-            dsn=self.dsn if kind.needs_server else None,
+            dsn=self.dsn if world_kind(self.world(cell)).needs_server else None,
             space=self.space(cell),
             lease_ms=self.rules(cell).lease_ms,
             shape=injector.shape(),
-            on_point=injector.on_point if self.plan.faults else None,
+            on_point=self._on_point(cell, injector),
         )
         world.queue = injector.queue(world.queue)
         return world
+
+    def world(self, cell: Cell) -> str:
+        """The name of the world that a cell's store really is."""
+        return cell.world if self.virtual is None else "memory"
+
+    def _on_point(self, cell: Cell, injector: Injector) -> OnPoint | None:
+        """What is awaited at each point of an append: the time of the store, and the faults."""
+        struck = injector.on_point if self.plan.faults else None
+        if self.virtual is None:
+            return struck
+        slow = self.virtual.at_points(f"{self.plan.seed} {cell.label}")
+        if struck is None:
+            return slow
+
+        async def both(point: Point, request: AppendRequest) -> None:
+            await slow(point, request)
+            await struck(point, request)
+
+        return both
 
     def space(self, cell: Cell) -> str:
         """What tells this cell's store from the others of one database."""

@@ -6,17 +6,17 @@ and say nothing about the ids of another process.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from random import Random
 from threading import Lock
 
 from stormctl.history import ids
+from stormctl.outside import outside
 
 
 def now_ms() -> int:
     """The wall clock in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
+    return outside().wall_ns() // 1_000_000
 
 
 class Minter:
@@ -24,7 +24,7 @@ class Minter:
 
     def __init__(self, clock: Callable[[], int] = now_ms, random: Random | None = None) -> None:
         self.clock = clock
-        self.random = random if random is not None else Random()
+        self.random = random if random is not None else outside().random()
         self._lock = Lock()
         self._last = -1
 

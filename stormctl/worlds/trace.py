@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 
 from stormctl.history import AuditRecord, Event
+from stormctl.outside import outside
 from stormctl.worlds.base import Appended, AppendRequest, Refused
 from stormctl.worlds.condition import Point
 from stormctl.worlds.store_ops import Mint, Publish, StoreOp
@@ -23,18 +23,18 @@ class Trace:
     def at(self, point: Point) -> None:
         """The append has reached a point."""
         if point is Point.ENTER:
-            self.entered = time.monotonic_ns()
+            self.entered = outside().running_ns()
 
     def did(self, op: StoreOp) -> None:
         """The store has performed an operation."""
         if type(op) is Mint:
-            self.minted = time.monotonic_ns()
+            self.minted = outside().running_ns()
         elif type(op) is Publish:
-            self.published = time.monotonic_ns()
+            self.published = outside().running_ns()
 
     def records(self, request: AppendRequest, answer: Appended | Refused | BaseException) -> tuple[AuditRecord, ...]:
         """One record per event that landed, or one that says why none did."""
-        returned = time.monotonic_ns()
+        returned = outside().running_ns()
         snapshot = None if request.snapshot is None else request.snapshot.count
 
         def record(kind: str, reason: str, event: Event | None = None, *, admitted: bool) -> AuditRecord:

@@ -14,13 +14,13 @@ from stormctl.runtime.rules import Rules
 from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.perturb import jitter
 from stormctl.storm.pump import Pump
+from stormctl.storm.virtual import run_virtually
 from stormctl.storm.worker import CellWorker, serve
 from stormctl.workloads.base import Pressure, Workload
 from stormctl.workloads.registry import workload
 from stormctl.worlds import AppendRequest, Message, Point, condition_named
 from stormctl.worlds.delay import PublishDelay
 from stormctl.worlds.memory import MemoryQueue, MemoryWorld
-from tests.storm.virtual import run_virtually
 
 RUN = "wrun_01KE0000000000000000000000"
 

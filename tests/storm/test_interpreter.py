@@ -14,8 +14,8 @@ from stormctl.engine.door import CALM
 from stormctl.errors import StoreFailure
 from stormctl.runtime import ops
 from stormctl.storm.interpreter import Interpreter
+from stormctl.storm.virtual import EPOCH_MS, run_virtually
 from stormctl.worlds import Appended, Message, Refusal, Refused, condition_named
-from tests.storm.virtual import EPOCH_MS, run_virtually
 from tests.worlds.making import RUN, STEP, make_run, memory, types, want
 
 Requests = Generator[ops.Op, Any, Any]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from stormctl.errors import StoreFailure
 from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.pump import Pump
+from stormctl.storm.virtual import EPOCH_MS, run_virtually
 from stormctl.workloads import base as acts
 from stormctl.worlds import condition_named
 from stormctl.worlds.memory import MemoryWorld
-from tests.storm.virtual import EPOCH_MS, run_virtually
 from tests.worlds.making import HOOK, HOOK_2, OTHER_RUN, RUN, WAIT, corr, make_run, memory, want
 
 Driver = Generator[acts.Act, Any, None]

@@ -14,6 +14,7 @@ from stormctl.engine.generations import generation
 from stormctl.errors import StoreFailure
 from stormctl.history import kinds
 from stormctl.runtime.rules import Rules
+from stormctl.storm.virtual import run_virtually
 from stormctl.storm.worker import (
     AT_ONCE,
     MAX_DELIVERIES,
@@ -27,7 +28,6 @@ from stormctl.workloads.registry import workload
 from stormctl.worlds import AppendRequest, Message, condition_named
 from stormctl.worlds.memory import MemoryWorld
 from tests.storm.stage import RUN
-from tests.storm.virtual import run_virtually
 
 INPUT = {"token": "t", "rounds": 1, "width": 2, "reconcile_base": 1}
 

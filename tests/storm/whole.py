@@ -10,17 +10,16 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from rich.console import Console
 
-from stormctl.history import AuditRecord, Capture, ids, kinds
+from stormctl.history import AuditRecord, Capture, kinds
 from stormctl.readers import open_captures
 from stormctl.report.load import Artefact, load_artefact
 from stormctl.report.storm import render_storm
@@ -31,9 +30,9 @@ from stormctl.storm.attempt import Attempt
 from stormctl.storm.events import StormEvent
 from stormctl.storm.folder import StormFolder
 from stormctl.storm.plan import Plan
-from stormctl.worlds import AppendRequest, Point, mint
+from stormctl.storm.virtual import run_virtually
+from stormctl.worlds import AppendRequest, Point
 from tests.storm.making import collect
-from tests.storm.virtual import run_virtually
 
 OnPoint = Callable[[Point, AppendRequest], Awaitable[None]]
 
@@ -87,8 +86,8 @@ def whole(wanted: Plan, place: Path, *, slow: OnPoint | None = None, sweeps: boo
     folder = StormFolder.create(wanted, place)
     seen: list[StormEvent] = []
 
-    async def main(clock: Callable[[], int]) -> None:
-        with _virtual(clock, slow):
+    async def main(_clock: Callable[[], int]) -> None:
+        with _slowed(slow):
             await collect(wanted, folder, seen)
 
     run_virtually(main)
@@ -102,13 +101,8 @@ def whole(wanted: Plan, place: Path, *, slow: OnPoint | None = None, sweeps: boo
 
 
 @contextmanager
-def _virtual(clock: Callable[[], int], slow: OnPoint | None) -> Iterator[None]:
-    """The wall clock is the loop's, for run ids too, and nothing runs in a thread, which would take no virtual time."""
-    ulids = mint.Minter(clock, Random(0))
-
-    async def inline(call: Callable[..., Any], *arguments: Any) -> Any:
-        return call(*arguments)
-
+def _slowed(slow: OnPoint | None) -> Iterator[None]:
+    """Stores that are opened have something more awaited at each point."""
     opened = stores.open_world
 
     def slowed(*arguments: Any, **options: Any) -> Any:
@@ -122,14 +116,7 @@ def _virtual(clock: Callable[[], int], slow: OnPoint | None) -> Iterator[None]:
 
         return opened(*arguments, **{**options, "on_point": on_point})
 
-    def ulid() -> str:
-        return ids.split(ulids.mint(clock(), monotonic=True))[1]
-
-    with ExitStack() as stack:
-        stack.enter_context(patch("ulid.ULID", ulid))
-        stack.enter_context(patch.object(mint, "time", SimpleNamespace(time_ns=lambda: clock() * 1_000_000)))
-        stack.enter_context(patch.object(asyncio, "to_thread", inline))
-        stack.enter_context(patch.object(stores, "open_world", slowed))
+    with patch.object(stores, "open_world", slowed):
         yield
 
 

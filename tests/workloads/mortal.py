@@ -18,13 +18,13 @@ from stormctl.storm import worker as storm_worker
 from stormctl.storm.embedded import EmbeddedRun
 from stormctl.storm.interpreter import Interpreter
 from stormctl.storm.pump import Pump
+from stormctl.storm.virtual import EPOCH_MS, run_virtually
 from stormctl.storm.worker import CellWorker, serve
 from stormctl.workloads.base import Pressure
 from stormctl.workloads.registry import workload
 from stormctl.worlds import AppendRequest, Message, condition_named
 from stormctl.worlds.memory import MemoryQueue, MemoryWorld
 from tests.storm.stage import RUN, Seen
-from tests.storm.virtual import EPOCH_MS, run_virtually
 
 
 def mortal_storm(

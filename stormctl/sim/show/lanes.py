@@ -1,0 +1,148 @@
+"""Lanes: one column for each actor, one row for each thing that happened, in the order in which it happened.
+
+Rows are numbered in the order of the log, so that what overtook shows as numbers that count backwards (marked ``<``).
+What a read did not see though it was there, or though its place was taken, is drawn as a hole ``( )``. The pair that
+raced stands in brackets.
+
+      #    H                O1
+      .    mint 4
+      1                     run_started
+      5                     [wait_completed]
+      .                     read 1-3 ( ) 5
+      4 <  [hook_received]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+#: characters in a line
+WIDTH = 80
+#: lines of a picture; what is in the middle of a longer one is left out, and said
+MOST_LINES = 18
+_LEAST = 6
+_NUMBER = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Something that an actor did. ``position`` is its place in the log, where it has one. ``saw`` are the positions
+    that a read returned, ``missed`` those below its last that it did not. ``raced`` marks the two that raced."""
+
+    lane: str
+    text: str
+    position: int | None = None
+    saw: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()
+    raced: bool = False
+
+    @property
+    def words(self) -> str:
+        """The row's text, with what a read returned, and in brackets where it raced."""
+        text = f"{self.text} {extent(self.saw, self.missed)}".rstrip() if self.saw or self.missed else self.text
+        return f"[{text}]" if self.raced else text
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A schedule as a picture: its actors from left to right, what they did from top to bottom."""
+
+    title: str
+    names: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def overtaken(self) -> tuple[bool, ...]:
+        """For each row, whether it stands in the log before something that was there sooner."""
+        highest, found = 0, []
+        for row in self.rows:
+            found.append(row.position is not None and row.position < highest)
+            highest = max(highest, row.position or 0)
+        return tuple(found)
+
+
+def extent(saw: Sequence[int], missed: Sequence[int]) -> str:
+    """Positions as a person reads them: ``1-3 ( ) 5``, each hole a pair of brackets."""
+    holes = frozenset(missed)
+    parts: list[str] = []
+    first: int | None = None
+    places = sorted({*saw, *missed})
+    for here, after in pairwise([*places, None]):
+        assert here is not None
+        if here in holes:
+            parts.append("( )")
+            continue
+        first = here if first is None else first
+        if after is None or after in holes or after != here + 1:
+            parts.append(str(here) if first == here else f"{first}-{here}")
+            first = None
+    return " ".join(parts)
+
+
+def drawn(lanes: Lanes, *, width: int = WIDTH, most: int = MOST_LINES) -> list[str]:
+    """The picture as lines of at most ``width`` characters, without colour."""
+    columns = _widths(lanes, width - _NUMBER)
+    rows = list(zip(lanes.rows, lanes.overtaken, strict=True))
+    kept = _kept(rows, most)
+    lines = [lanes.title] if lanes.title else []
+    lines.append((" " * (_NUMBER - 4) + "#   " + _cells(lanes.names, columns, dict(enumerate(lanes.names)))).rstrip())
+    for entry in kept:
+        if isinstance(entry, int):
+            lines.append(" " * (_NUMBER - 4) + f":   {entry} more")
+            continue
+        row, behind = entry
+        number = "." if row.position is None else str(row.position)
+        mark = "<" if behind else " "
+        cells = _cells(lanes.names, columns, {lanes.names.index(row.lane): row.words})
+        lines.append(f"{number:>{_NUMBER - 3}} {mark} {cells}".rstrip())
+    return lines
+
+
+def _widths(lanes: Lanes, room: int) -> list[int]:
+    """How wide each lane is: what it needs, and where all together need more than there is, in proportion."""
+    needs = [max([len(name), *(len(row.words) for row in lanes.rows if row.lane == name)]) + 2 for name in lanes.names]
+    while sum(needs) > room and max(needs) > _LEAST:
+        needs[needs.index(max(needs))] -= 1
+    return needs
+
+
+def _cells(names: Sequence[str], columns: Sequence[int], texts: dict[int, str]) -> str:
+    return "".join(_cut(texts.get(at, ""), columns[at]).ljust(columns[at]) for at in range(len(names)))
+
+
+def _cut(text: str, width: int) -> str:
+    if len(text) < width:
+        return text
+    return text[: max(0, width - 2)] + "~" if not text.endswith("]") else text[: max(0, width - 3)] + "~]"
+
+
+def _kept(rows: list[tuple[Row, bool]], most: int) -> Iterator[tuple[Row, bool] | int]:
+    """The rows to draw: all, or the first, the last and what matters (races, holes, overtaking) with how many rows were
+    left out between."""
+    if len(rows) <= most:
+        yield from rows
+        return
+    marked = [at for at, (row, behind) in enumerate(rows) if row.raced or row.missed or behind]
+    wanted = {0, len(rows) - 1}
+    for reach in range(3):
+        for at in marked:
+            for place in (at - reach, at + reach):
+                if 0 <= place < len(rows) and len(wanted) + _gaps({*wanted, place}, len(rows)) < most:
+                    wanted.add(place)
+    for at in range(len(rows)):
+        if len(wanted) + _gaps({*wanted, at}, len(rows)) >= most:
+            break
+        wanted.add(at)
+    last = -1
+    for at in sorted(wanted):
+        if at > last + 1:
+            yield at - last - 1
+        yield rows[at]
+        last = at
+
+
+def _gaps(wanted: set[int], rows: int) -> int:
+    places = sorted(wanted)
+    return sum(after > before + 1 for before, after in pairwise([-1, *places, rows]))
