@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import Any
 
 from stormctl.engine.door import Outcome, Pass
-from stormctl.engine.engines import engine_for
 from stormctl.history import kinds
 from stormctl.runtime import conflict, inline, notes, ops, suspension
 from stormctl.runtime.conflict import Clash, Over
@@ -225,7 +224,7 @@ class _Invocation:
         perturbation = yield ops.Draw("perturbation")
         log = view.log
         input = self.code.parse_input(_input_of(view))
-        engine = engine_for(self.rules.generation.name, self.code, input)
+        engine = self.rules.engines(self.rules.generation.name, self.code, input)
         replay = next(engine.passes(log, (len(log),), perturbation=perturbation))
         self.passes += 1
         yield notes.passed(len(log), str(replay.outcome))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
+from stormctl.engine.door import Engine
+from stormctl.engine.engines import engine_for
 from stormctl.engine.generations import NETS
 from stormctl.engine.strategies import Generation
+
+#: from a generation's name, a workload and its input to the engine that replays it
+Engines = Callable[[str, Any, Any], Engine]
 
 
 class OnConflict(StrEnum):
@@ -39,7 +46,8 @@ class Rules:
     ``slot_gap_reads`` times, first after ``slot_gap_ms`` and then twice as long each time.
 
     ``on_conflict`` is what becomes of a 409 on a create; ``batch_atomic`` sends the creates of one phase of a
-    suspension, and its inline claims, as one append (the cure that #3201 asks for).
+    suspension, and its inline claims, as one append (the cure that #3201 asks for). ``engines`` is where a delivery
+    gets what replays for it: whoever runs the same prefix again and again may keep the passes.
     """
 
     generation: Generation = NETS
@@ -61,6 +69,7 @@ class Rules:
     slot_gap_ms: float = 25.0
     on_conflict: OnConflict = OnConflict.SWALLOW
     batch_atomic: bool = False
+    engines: Engines = engine_for
 
     def scaled(self, factor: float) -> Rules:
         """The same rules in a world whose time runs ``1 / factor`` times as fast."""

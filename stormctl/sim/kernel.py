@@ -41,7 +41,9 @@ class Label(NamedTuple):
 class Wait(NamedTuple):
     """An actor that cannot go on until ``ready()``; then its turn is ``label``. ``missing`` is what a deadlock names.
 
-    ``ready`` must hang on the model's state alone and change nothing.
+    ``ready`` must hang on the model's state alone and change nothing. It is asked before every turn until the actor has
+    its own: who was ready and was not chosen waits again where another took what there was to take. Whatever changes
+    what ``ready`` says should write the resource of ``label``.
     """
 
     label: Label
@@ -130,12 +132,20 @@ class Run:
     the actors wait for that never came (a deadlock, unless the model says that it may rest so), ``cut`` says that the
     run was given up after so many turns. ``preemptions`` counts the turns that were taken from an actor that could have
     gone on, ``faults`` the picks that went another way than the ordinary one.
+
+    ``widths`` says of how many options each choice of the tape was, ``costs`` whether another index than 0 was a
+    preemption or a fault there. ``parents`` names by number who spawned each actor (-1: the model, at its start).
+    A run that was played lean has no turns, picks, widths and costs.
     """
 
     names: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
     tape: list[int] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
+    costs: list[bool] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     picks: list[Picked] = field(default_factory=list)
+    steps: int = 0
     missing: tuple[str, ...] = ()
     cut: bool = False
     preemptions: int = 0
@@ -152,27 +162,37 @@ class Run:
 class Stage:
     """The actors of one run. A model spawns them, at its start and while others take their turns."""
 
+    __slots__ = ("_changed", "_chooser", "_labels", "_last", "_lean", "_ready", "_sends", "_waiting", "current", "run")
+
     def __init__(self) -> None:
         self.run = Run()
         self.current = -1
-        self._bodies: list[Body] = []
-        self._labels: list[Label | None] = []  # what each would do next; None while it waits or has ended
+        self._sends: list[Callable[[Any], Label | Wait | Pick]] = []
+        self._labels: list[Label | None] = []  # what each would do next; None while it cannot
         self._ready: list[int] = []
         self._last: list[int] = []
         self._waiting: dict[int, Wait] = {}
         self._chooser: Chooser | None = None
+        self._changed = False  # whether somebody has begun or ceased to be ready since the options were made
+        self._lean = False
 
     def spawn(self, name: str, body: Body, *, last: bool = False) -> int:
         """Add an actor, which takes its first turn when it is chosen. ``last`` puts it behind all others that are not:
         by default it has its turn when nobody else can go on, as a clock has. Replies its number."""
-        number = len(self._bodies)
-        self.run.names.append(name)
-        self._bodies.append(body)
+        number = len(self._sends)
+        run = self.run
+        run.names.append(name)
+        run.parents.append(-1 if self._chooser is None else self.current)
+        self._sends.append(body.send)
         self._labels.append(None)
         if last:
             self._last.append(number)
-        self._resume(number, None)
+        self._resume(number)
         return number
+
+    def begin_in(self, actor: int) -> None:
+        """At the start of a model: the turn of this actor is under way, so that another's at once is a preemption."""
+        self.current = actor
 
     def label(self, actor: int) -> Label:
         """What an actor that can go on does next."""
@@ -188,81 +208,140 @@ class Stage:
         """Whether an actor has done all it had to do: it neither can go on nor waits."""
         return self._labels[actor] is None and actor not in self._waiting
 
+    def waits(self) -> dict[int, Label]:
+        """The actors that wait, or waited and can go on now, and what each would do."""
+        return {number: wait.label for number, wait in self._waiting.items()}
+
     # -- the loop ------------------------------------------------------------------------------------------------
 
-    def play(self, chooser: Chooser, most: int) -> None:
-        """Let actors take turns until nobody can go on."""
-        self._chooser = chooser
+    def play(self, chooser: Chooser, most: int, *, lean: bool = False) -> None:
+        """Let actors take turns until nobody can go on. ``lean`` keeps the tape alone.
+
+        The options are made anew only where another actor is current or somebody began or ceased to be ready: most
+        turns are taken by one that goes on.
+        """
+        self._chooser, self._lean = chooser, lean
         least = 1 if getattr(chooser, "sees_every_turn", False) else 2
-        run, current = self.run, -1
+        run, sends, labels, waiting, turn_of = self.run, self._sends, self._labels, self._waiting, chooser.turn
+        tape, widths, costs, turns = run.tape, run.widths, run.costs, run.turns
+        current, options, width, steps = self.current, [0], 0, 0
+        self._changed = True
         while True:
-            options = self._options(current)
-            if not options:
-                break
-            if len(run.turns) >= most:
+            if waiting:
+                self._look_again()
+            if self._changed:
+                self._changed = False
+                options = self._options(current)
+                width = len(options)
+                if not width:
+                    break
+            if steps >= most:
                 run.cut = True
                 break
-            choice, width = 0, len(options)
+            choice = 0
             if width >= least:
-                choice = min(chooser.turn(self, options), width - 1)
+                choice = turn_of(self, options)
+                if choice >= width:
+                    choice = width - 1
             if width > 1:
-                run.tape.append(choice)
+                tape.append(choice)
+                if not lean:
+                    widths.append(width)
+                    costs.append(options[0] == current)
                 if choice and options[0] == current:
                     run.preemptions += 1
-            current = self.current = options[choice]
-            run.turns.append(Turn(current, self.label(current), choice, width))
-            self._ready.remove(current)
-            self._labels[current] = None
-            self._resume(current, None)
-        run.missing = tuple(wait.missing for _, wait in sorted(self._waiting.items()))
+            actor = options[choice]
+            if not lean:
+                turns.append(Turn(actor, labels[actor], choice, width))  # type: ignore[arg-type]  # it is an option
+            run.steps = steps = steps + 1
+            if actor != current:
+                current = self.current = actor
+                self._changed = True
+            if waiting:
+                waiting.pop(actor, None)
+            try:
+                asked = sends[actor](None)
+            except StopIteration:
+                self._stop(actor)
+                continue
+            if type(asked) is Label:
+                labels[actor] = asked
+            else:
+                self._stop(actor)
+                self._take(actor, asked)
+        run.missing = tuple(wait.missing for _, wait in sorted(waiting.items()))
 
     def close(self) -> None:
         """End every actor where it stands."""
-        for body in self._bodies:
-            body.close()
+        for send in self._sends:
+            send.__self__.close()  # type: ignore[attr-defined]  # the generator's own method
 
     def _options(self, current: int) -> list[int]:
         """Who can go on: the one whose turn it was, then the others in the order of their numbers."""
-        for number, wait in list(self._waiting.items()):
-            if wait.ready():
-                del self._waiting[number]
-                self._enable(number, wait.label)
         ready = self._ready
         if len(ready) < 2:
             return list(ready)
-        ready.sort(key=self._rank)
-        if current in ready:
+        if self._last:
+            ready.sort(key=self._rank)
+        else:
+            ready.sort()
+        if ready[0] != current and current in ready:
             return [current, *(number for number in ready if number != current)]
         return list(ready)
 
     def _rank(self, number: int) -> tuple[bool, int]:
         return number in self._last, number
 
-    def _enable(self, number: int, label: Label) -> None:
+    def _look_again(self) -> None:
+        """Ask all who wait whether they can go on now."""
+        labels = self._labels
+        for number, wait in self._waiting.items():
+            if bool(wait.ready()) is (labels[number] is None):
+                if labels[number] is None:
+                    self._start(number, wait.label)
+                else:
+                    self._stop(number)
+
+    def _start(self, number: int, label: Label) -> None:
         self._labels[number] = label
         self._ready.append(number)
+        self._changed = True
 
-    def _resume(self, number: int, reply: Any) -> None:
-        body = self._bodies[number]
-        while True:
+    def _stop(self, number: int) -> None:
+        self._labels[number] = None
+        self._ready.remove(number)
+        self._changed = True
+
+    def _resume(self, number: int, reply: Any = None) -> None:
+        try:
+            asked = self._sends[number](reply)
+        except StopIteration:
+            return
+        self._take(number, asked)
+
+    def _take(self, number: int, asked: Label | Wait | Pick) -> None:
+        """What one that cannot go on has asked for: picks are answered until it is something else."""
+        while isinstance(asked, Pick):
             try:
-                asked = body.send(reply)
+                asked = self._sends[number](self._picked(number, asked))
             except StopIteration:
-                return None
-            if isinstance(asked, Label):
-                return self._enable(number, asked)
-            if isinstance(asked, Wait):
-                self._waiting[number] = asked
-                return None
-            reply = self._picked(number, asked)
+                return
+        if isinstance(asked, Wait):
+            self._waiting[number] = asked
+        else:
+            self._start(number, asked)
 
     def _picked(self, number: int, pick: Pick) -> int:
         if len(pick.options) < 2 or self._chooser is None:
             return 0
         choice = min(self._chooser.pick(self, number, pick), len(pick.options) - 1)
-        self.run.tape.append(choice)
-        self.run.picks.append(Picked(len(self.run.turns), number, pick, choice))
-        self.run.faults += bool(choice)
+        run = self.run
+        run.tape.append(choice)
+        if not self._lean:
+            run.widths.append(len(pick.options))
+            run.costs.append(True)
+            run.picks.append(Picked(run.steps, number, pick, choice))
+        run.faults += bool(choice)
         return choice
 
 
@@ -287,13 +366,16 @@ class TapeChooser:
         return self._tape[at] if at < len(self._tape) else 0
 
 
-def play(model: Model, chooser: Chooser, *, most: int = MOST_STEPS) -> Run:
-    """Play one schedule of a model from its beginning, and let the model judge it."""
+def play(model: Model, chooser: Chooser, *, most: int = MOST_STEPS, lean: bool = False) -> Run:
+    """Play one schedule of a model from its beginning, and let the model judge it.
+
+    ``lean`` is for many schedules in a short time: the run then has its tape and what the judge said, and no turns. It
+    is for models whose judge does not look at them.
+    """
     stage = Stage()
     try:
-        instance = model.start(stage)
-        stage.play(chooser, most)
-        stage.run.instance = instance
+        instance = stage.run.instance = model.start(stage)
+        stage.play(chooser, most, lean=lean)
         stage.run.problems = tuple(instance.judge(stage.run))
         return stage.run
     finally:

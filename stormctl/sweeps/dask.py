@@ -63,6 +63,10 @@ class Dask:
             finally:
                 client.cancel([one for one in ahead if hasattr(one, "result")])
 
+    def connected(self) -> Any:
+        """A client of the scheduler, whose workers have this stormctl. UsageError where there is none."""
+        return self._client()
+
     def _submit(self, client: Any, file: Path, plan: SweepPlan) -> Any:
         return client.submit(sweep_there, str(file), str(file.absolute()), plan, pure=False)
 
@@ -91,7 +95,7 @@ class Dask:
         except Exception as error:
             client.close()
             raise UsageError(
-                f"the Dask cluster at {self._shown} has no worker that can sweep: {type(error).__name__}",
+                f"the Dask cluster at {self._shown} has no worker that can be used: {type(error).__name__}",
                 remedy=f"Start workers that have stormctl {__version__} installed.",
             ) from None
         if versions != {__version__}:
