@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from stormctl.history import AuditRecord, Event
 from stormctl.outside import outside
 from stormctl.worlds.base import Appended, AppendRequest, Refused
