@@ -88,8 +88,11 @@ class Instance(Protocol):
 class Model(Protocol):
     """Something to be scheduled. ``digest`` changes whenever a tape would mean another schedule than before."""
 
-    name: str
-    digest: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def digest(self) -> str: ...
 
     def start(self, stage: Stage) -> Instance:
         """Begin anew: spawn the first actors. Nothing may be left of an earlier run."""

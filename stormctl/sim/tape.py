@@ -15,6 +15,7 @@ rest to a strategy.
 ``run to OP DETAIL (n)``               until it has done that operation for the n-th time (DETAIL and n may be absent)
 ``run up to OP DETAIL (n)``            until that operation would be its next
 ``run to EVENT minted | committed``    ``run to mint EVENT``, ``run to publish EVENT``
+``run to EVENT produced``              until the append of that event would begin: it has no place in the order yet
 ``mint``, ``commit``, any OP           ``run to OP``; ``mint`` is reached, too, where an id is nobody else's business
 ``go on``                              let it go on as it likes from here
 ``end``                                until it has ended, or waits for something that others must bring
@@ -36,7 +37,9 @@ MOST_STATEMENTS = 10_000
 _OP = re.compile(r"[a-z][a-z-]*\Z")
 _EVENT = re.compile(r"[a-z]+_[a-z_]+\Z")
 _NTH = re.compile(r"(?P<rest>.*?)\s*\((?P<nth>[1-9][0-9]{0,5})\)\Z")
-_PHASES = {"minted": "mint", "committed": "publish"}
+_PHASES = {"minted": "mint", "committed": "publish", "produced": "append"}
+#: what an append may begin with; ``append`` in a statement stands for any of them
+_APPEND = frozenset({"append", "mint", "lock", "row", "claim", "guard", "publish"})
 _SHORT = {"commit": "publish"}
 
 
@@ -80,7 +83,8 @@ class Statement:
     def names(self, label: Label) -> bool:
         """Whether a turn is the operation of the statement: its detail may say more than the statement does."""
         detail = self.detail
-        return label.op == self.op and (not detail or label.detail == detail or label.detail.startswith(detail + " "))
+        same = label.op in _APPEND if self.op == "append" else label.op == self.op
+        return same and (not detail or label.detail == detail or label.detail.startswith(detail + " "))
 
 
 class ScriptMismatch(StormctlError):
@@ -138,7 +142,8 @@ def _where(actor: str, how: Action, where: str, text: str, line: int) -> Stateme
     where, nth = _counted(where)
     words = where.split()
     if len(words) >= 2 and words[-1] in _PHASES and _EVENT.match(words[0]):
-        return Statement(actor, how, _PHASES[words[-1]], " ".join(words[:-1]), nth, line=line)
+        op = _PHASES[words[-1]]
+        return Statement(actor, Action.UP_TO if op == "append" else how, op, " ".join(words[:-1]), nth, line=line)
     if words and _EVENT.match(words[0]):
         return Statement(actor, how, "publish", " ".join(words), nth, line=line)
     if words and _OP.match(words[0]):

@@ -192,6 +192,28 @@ async def fork(wf: Workflow, input: Input) -> str:
     return "completed"
 
 
+async def paused_fork(wf: Workflow, input: Input) -> str:
+    """A hook against a time-out, and a pause behind the branch: what follows is another delivery's."""
+    hook = wf.hook(input.token)
+    winner = await wf.race(
+        hook.next().then(lambda _: "hook"),
+        wf.sleep(MINUTE_MS).then(lambda _: "timeout"),
+    )
+    for _ in range(input.first if winner == "hook" else input.second):
+        await wf.step("recover" if winner == "hook" else "settle")
+    await wf.sleep(MINUTE_MS)
+    await wf.step("close")
+    return "completed"
+
+
+async def early(wf: Workflow, _input: Input) -> Any:
+    """A step against an hour: whichever is first is the answer, and the other does not matter any more."""
+    return await wf.race(
+        wf.step("work").then(lambda _: "worked"),
+        wf.sleep(HOUR_MS).then(lambda _: "timed-out"),
+    )
+
+
 async def step_fork(wf: Workflow, input: Input) -> str:
     """Two of the run's own steps race; the first result decides what is written next."""
     winner = await wf.race(
@@ -320,7 +342,7 @@ BODIES: Mapping[str, Workload] = {
         _workload,
         (
             empty, one_step, review, deadline, long_sleep, waits_for_ever, retrying, parallel, confirmed, peek, probe,
-            tagged, probed, fork, step_fork, unclaimed, claimed, siblings, work_then_end,
+            tagged, probed, fork, paused_fork, early, step_fork, unclaimed, claimed, siblings, work_then_end,
         ),
     )
 }  # fmt: skip

@@ -8,11 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stormctl.engine.door import Outcome
+from stormctl.engine.engines import engine_for
+from stormctl.history import kinds
 from stormctl.sim.kernel import Problem, Run
 from stormctl.sim.real.machine import MOST_DELIVERIES, Machine
 
 #: what a workflow brings on itself
 OWN = frozenset({"USER_ERROR"})
+
+
+def waits_for(machine: Machine) -> tuple[list[str], list[str]]:
+    """What a replay of the log as it is waits for: what others owe the run (steps, waits, its very next move), and the
+    tokens of hooks, which nobody owes it."""
+    scenario, log = machine.scenario, machine.log
+    given = scenario.workload.parse_input(scenario.input)
+    engine = engine_for(scenario.rules.generation.name, scenario.workload, given)
+    result = next(iter(engine.passes(log, (len(log),))))
+    if result.outcome is not Outcome.SUSPENDED:
+        return [f"the run, which a replay finds {result.outcome}"], []
+    owed = [item.name or item.kind for item in result.pending if item.kind in (kinds.STEP, kinds.WAIT)]
+    return owed, [item.token or "" for item in result.pending if item.kind == kinds.HOOK and not item.disposed]
 
 
 def end(machine: Machine, run: Run) -> Iterator[Problem]:
@@ -22,14 +38,16 @@ def end(machine: Machine, run: Run) -> Iterator[Problem]:
         code = row.error_code or "failed"
         yield Problem("end", f"end/{code}", f"the run failed with {code}: {row.error_message or ''}".rstrip(": "))
     elif not machine.ended and not run.cut:
-        missing = [one for one in run.missing if one]
         if machine.deliveries >= MOST_DELIVERIES:
             yield Problem("end", "end/livelock", f"the run goes on after {MOST_DELIVERIES} deliveries")
-        elif missing and not machine.scenario.rests:
-            yield Problem("end", "end/stalled", f"nobody can go on: {'; '.join(missing)} is missing")
-        elif not missing:
-            yield Problem(
-                "end", "end/dormant", "nobody can go on, and nothing is on its way that would bring the run on"
-            )
+            return
+        owed, tokens = waits_for(machine)
+        if owed:
+            text = f"nobody can go on, and nothing is on its way that would bring {', '.join(owed)} to an end"
+            yield Problem("end", "end/dormant", text)
+        elif not machine.scenario.rests:
+            missing = [f"a payload for the hook {token!r}" for token in tokens] or [one for one in run.missing if one]
+            text = f"nobody can go on: {'; '.join(missing) or 'what the run waits for'} is missing"
+            yield Problem("end", "end/stalled", text)
     for error in machine.errors:
         yield Problem("end", "end/store", error)

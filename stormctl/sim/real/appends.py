@@ -18,6 +18,7 @@ from stormctl.worlds.store_ops import (
     AbandonLock,
     ClaimOnce,
     ClaimToken,
+    Clock,
     ConfirmLock,
     Mint,
     Publish,
@@ -141,11 +142,11 @@ class Appends:
         match op:
             case ConfirmLock():
                 return Label("publish", f"log {RUN_ID}", writes=True, detail=detail)
-            case Publish() if not (condition.locks and condition.breaking is Breaking.CAREFUL):
-                return Label("publish", f"log {RUN_ID}", writes=True, detail=detail)
+            case Publish(events, _) if not (condition.locks and condition.breaking is Breaking.CAREFUL):
+                return Label("publish", f"log {RUN_ID}", writes=True, detail=said(events[-1]))
             case ReserveSlots():
                 return Label("mint", f"mint {RUN_ID}", writes=True, detail=detail)
-            case Mint() if condition.mint_at is Point.MINT_EARLY:
+            case Clock() if condition.mint_at is Point.MINT_EARLY:  # the id is of this very time
                 return Label("mint", f"mint {RUN_ID}", writes=True, detail=detail)
             case ReadGuard():
                 return Label("guard", f"log {RUN_ID}", detail=detail)

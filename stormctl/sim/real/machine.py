@@ -61,6 +61,14 @@ class _Sent:
     taken: bool = False
 
 
+class _InOrder(Minter):
+    """Ids in the order of minting, also within one millisecond: real time does not stand still between two of them."""
+
+    def mint(self, ms: int, *, monotonic: bool) -> str:
+        """The next id."""
+        return super().mint(ms, monotonic=True)
+
+
 class Machine:
     """The state of one run. ``log`` is what is stored; ``happened`` and ``passes`` are what a trace is drawn from."""
 
@@ -68,7 +76,7 @@ class Machine:
         self.scenario = scenario
         self.world = world
         self.now = EPOCH_MS
-        self.store = MemoryStore(world.condition, Minter(lambda: self.now, Random(0)))
+        self.store = MemoryStore(world.condition, _InOrder(lambda: self.now, Random(0)))
         self.happened: list[Happened] = []
         self.passed: list[Passed] = []
         self.notes: list[tuple[str, str, dict[str, Any]]] = []
