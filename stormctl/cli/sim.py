@@ -24,12 +24,95 @@ Jobs = Annotated[
 ]
 
 
+ScenarioName = Annotated[
+    str | None,
+    typer.Argument(metavar="SCENARIO", help="One of `stormctl sim list`. Left out: the whole book.", show_default=""),
+]
+Worlds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--world",
+        metavar="NAME",
+        help="A world of `stormctl sim list`, or a storage condition, with switches in brackets: append-only[crash]. "
+        "Again for more. Default: mint-ulid, mint-slot and append-only.",
+        show_default=False,
+    ),
+]
+StrategyName = Annotated[str, typer.Option("--strategy", metavar="NAME", help="How schedules are chosen.")]
+Seeds = Annotated[
+    int, typer.Option("--seeds", metavar="N", min=1, max=10_000_000, help="Schedules to try in each world.")
+]
+Budgets = Annotated[
+    str | None,
+    typer.Option("--budget", metavar="TIME", help="Stop after so long: 30s, 5m.", show_default="no limit"),
+]
+GenerationName = Annotated[
+    str | None,
+    typer.Option(
+        "--generation",
+        metavar="NAME",
+        help="Generation of the replay engine. Default: the scenario's.",
+        show_default="",
+    ),
+]
+SearchSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the search.")]
+
+
 @sim.callback()
 def group() -> None:
     """Storms and schedules in virtual time: nothing waits, and one seed is one run.
 
     Example:  stormctl sim storm configs/quick.yaml
     """
+
+
+@sim.command("list")
+def list_all() -> None:
+    """List the scenarios of the book, the worlds, the strategies and the oracles.
+
+    Example:  stormctl sim list
+    """
+    from stormctl.cli import sim_output
+
+    sim_output.tell_all()
+
+
+@sim.command()
+def run(
+    scenario: ScenarioName = None,
+    world: Worlds = None,
+    strategy: StrategyName = "portfolio",
+    seeds: Seeds = 1000,
+    budget: Budgets = None,
+    generation: GenerationName = None,
+    seed: SearchSeed = 0,
+    jobs: Jobs = 1,
+    report_only: ReportOnly = False,
+) -> None:
+    """Play the book, or search the schedules of one scenario: what fails is made small, proved minimal and drawn.
+
+    Example:  stormctl sim run fork-hook-wins --world mint-ulid --strategy pos
+    """
+    from stormctl.cli import sim_output
+
+    if scenario is None:
+        raise typer.Exit(sim_output.book(tuple(world or ()), generation, report_only=report_only))
+    wanted = sim_output.Search(strategy, seeds, budget, seed, jobs or 1)
+    raise typer.Exit(sim_output.search(scenario, tuple(world or ()), generation, wanted, report_only=report_only))
+
+
+@sim.command()
+def replay(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="A schedule, as `stormctl sim run` prints it.")],
+    report_only: ReportOnly = False,
+) -> None:
+    """Play one schedule again, and draw it.
+
+    Example:  stormctl sim replay sw1-4kKWbQVhYkBtaW50LXVsaWQBAg
+    """
+    from stormctl.cli import sim_output
+
+    raise typer.Exit(sim_output.replay(token, report_only=report_only))
 
 
 @sim.command()

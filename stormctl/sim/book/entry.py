@@ -81,6 +81,21 @@ class Entry:
         )
         return System(scenario, found, self.judge if expected else all_of)
 
+    def search(self, world: str, generation_name: str | None = None) -> System:
+        """The workflow, and who acts on it, in a world as it is, with the oracles alone: for whoever looks for what no
+        script says. It goes to other processes."""
+        found = sim_world(world)
+        name = generation_name or self.generation
+        scenario = Scenario(
+            self.id,
+            BODIES[f"book-{self.body}"],
+            self.input,
+            self.outside,
+            Rules(generation=generation(name)),
+            rests=self.status == "stalled",
+        )
+        return System(scenario, found, all_of, made_by=(searched, (self.id, world, name)))
+
     def judge(self, machine: Machine, run: Run) -> list[Problem]:
         """What the oracles say, and where the run did not come to what the entry states."""
         problems = list(all_of(machine, run))
@@ -94,6 +109,13 @@ class Entry:
         elif self.check is not None and (said := self.check(machine)) is not None:
             problems.append(Problem("expect", "expect/check", said))
         return problems
+
+
+def searched(entry: str, world: str, generation_name: str) -> System:
+    """The model of :meth:`Entry.search`, by names."""
+    from stormctl.sim.book.scenarios import ENTRIES
+
+    return ENTRIES[entry].search(world, generation_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from stormctl import __version__
+from stormctl.errors import UsageError
 from stormctl.sim.kernel import Problem, Run, Stage
 from stormctl.sim.real.machine import Machine
 from stormctl.sim.real.passes import Passes
@@ -22,7 +24,8 @@ def _nothing(_machine: Machine, _run: Run) -> Sequence[Problem]:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """The real runtime on a real store, for one scenario and one world. ``judge`` is what the oracles say of a run.
+    """The real runtime on a real store, for one scenario and one world. ``judge`` is what the oracles say of a run,
+    ``made_by`` a function and its arguments that make the same model in another process.
 
     Example::
 
@@ -33,12 +36,13 @@ class System:
     scenario: Scenario
     world: SimWorld
     judge: Judge = _nothing
-    passes: Passes = field(default_factory=Passes)
+    passes: Passes = field(default_factory=Passes, compare=False)
+    made_by: tuple[Callable[..., System], tuple[Any, ...]] | None = None
 
     @property
     def name(self) -> str:
         """How tokens call it."""
-        return f"{self.scenario.name}@{self.world.name}"
+        return f"{self.scenario.name}@{self.world.name}/{self.scenario.rules.generation.name}"
 
     @property
     def digest(self) -> str:
@@ -51,6 +55,12 @@ class System:
             repr(self.scenario.outside),
         )
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+
+    def __reduce__(self) -> Any:
+        """A model goes to another process by how it was made: bodies and rules are code, and do not."""
+        if self.made_by is None:
+            raise UsageError(f"{self.name} cannot be sent to another process", remedy="Give --jobs 1.")
+        return self.made_by
 
     def start(self, stage: Stage) -> Machine:
         """Begin a run."""

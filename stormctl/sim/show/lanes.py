@@ -29,7 +29,8 @@ _NUMBER = 7
 @dataclass(frozen=True, slots=True)
 class Row:
     """Something that an actor did. ``position`` is its place in the log, where it has one. ``saw`` are the positions
-    that a read returned, ``missed`` those below its last that it did not. ``raced`` marks the two that raced."""
+    that a read returned, ``missed`` those below its last that it did not. ``raced`` marks the two that raced,
+    ``matters`` what a picture that has too many rows keeps before others."""
 
     lane: str
     text: str
@@ -37,6 +38,7 @@ class Row:
     saw: tuple[int, ...] = ()
     missed: tuple[int, ...] = ()
     raced: bool = False
+    matters: bool = False
 
     @property
     def words(self) -> str:
@@ -82,12 +84,17 @@ def extent(saw: Sequence[int], missed: Sequence[int]) -> str:
 
 
 def drawn(lanes: Lanes, *, width: int = WIDTH, most: int = MOST_LINES) -> list[str]:
-    """The picture as lines of at most ``width`` characters, without colour."""
-    columns = _widths(lanes, width - _NUMBER)
-    rows = list(zip(lanes.rows, lanes.overtaken, strict=True))
-    kept = _kept(rows, most)
+    """The picture as lines of at most ``width`` characters, without colour. Where rows are left out, so are the lanes
+    that have none of those that are drawn."""
+    kept = list(_kept(list(zip(lanes.rows, lanes.overtaken, strict=True)), most))
+    shown = [entry[0] for entry in kept if not isinstance(entry, int)]
+    names = lanes.names
+    if len(shown) < len(lanes.rows):
+        used = dict.fromkeys(row.lane for row in shown)
+        names = tuple(name for name in names if name in used)
+    columns = _widths(names, shown, width - _NUMBER)
     lines = [lanes.title] if lanes.title else []
-    lines.append((" " * (_NUMBER - 4) + "#   " + _cells(lanes.names, columns, dict(enumerate(lanes.names)))).rstrip())
+    lines.append((" " * (_NUMBER - 4) + "#   " + _cells(names, columns, dict(enumerate(names)))).rstrip())
     for entry in kept:
         if isinstance(entry, int):
             lines.append(" " * (_NUMBER - 4) + f":   {entry} more")
@@ -95,14 +102,14 @@ def drawn(lanes: Lanes, *, width: int = WIDTH, most: int = MOST_LINES) -> list[s
         row, behind = entry
         number = "." if row.position is None else str(row.position)
         mark = "<" if behind else " "
-        cells = _cells(lanes.names, columns, {lanes.names.index(row.lane): row.words})
+        cells = _cells(names, columns, {names.index(row.lane): row.words})
         lines.append(f"{number:>{_NUMBER - 3}} {mark} {cells}".rstrip())
     return lines
 
 
-def _widths(lanes: Lanes, room: int) -> list[int]:
+def _widths(names: Sequence[str], rows: Sequence[Row], room: int) -> list[int]:
     """How wide each lane is: what it needs, and where all together need more than there is, in proportion."""
-    needs = [max([len(name), *(len(row.words) for row in lanes.rows if row.lane == name)]) + 2 for name in lanes.names]
+    needs = [max([len(name), *(len(row.words) for row in rows if row.lane == name)]) + 2 for name in names]
     while sum(needs) > room and max(needs) > _LEAST:
         needs[needs.index(max(needs))] -= 1
     return needs
@@ -119,28 +126,30 @@ def _cut(text: str, width: int) -> str:
 
 
 def _kept(rows: list[tuple[Row, bool]], most: int) -> Iterator[tuple[Row, bool] | int]:
-    """The rows to draw: all, or the first, the last and what matters (races, holes, overtaking) with how many rows were
-    left out between."""
+    """The rows to draw: all, or what matters (races, overtaking and holes, then the rest of it, then what is beside it
+    in the same lanes) with how many rows were left out between."""
     if len(rows) <= most:
         yield from rows
         return
-    marked = [at for at, (row, behind) in enumerate(rows) if row.raced or row.missed or behind]
-    wanted = {0, len(rows) - 1}
-    for reach in range(3):
-        for at in marked:
-            for place in (at - reach, at + reach):
-                if 0 <= place < len(rows) and len(wanted) + _gaps({*wanted, place}, len(rows)) < most:
-                    wanted.add(place)
-    for at in range(len(rows)):
-        if len(wanted) + _gaps({*wanted, at}, len(rows)) >= most:
-            break
-        wanted.add(at)
+    raced = [at for at, (row, _) in enumerate(rows) if row.raced]
+    marked = [at for at, (row, behind) in enumerate(rows) if row.missed or behind]
+    matters = [at for at, (row, _) in enumerate(rows) if row.matters]
+    every = sorted({*raced, *marked, *matters})
+    used = {rows[at][0].lane for at in every}  # what is beside them does not bring lanes of its own
+    beside = (at + reach for far in range(1, len(rows)) for reach in (-far, far) for at in every)
+    fitting = [at for at in dict.fromkeys(beside) if 0 <= at < len(rows) and rows[at][0].lane in used]
+    wanted: set[int] = set()
+    for place in (*raced, *marked, *matters, *fitting, *(range(len(rows)) if not every else ())):
+        if place not in wanted and len(wanted) + 1 + _gaps({*wanted, place}, len(rows)) <= most:
+            wanted.add(place)
     last = -1
     for at in sorted(wanted):
         if at > last + 1:
             yield at - last - 1
         yield rows[at]
         last = at
+    if last < len(rows) - 1:
+        yield len(rows) - 1 - last
 
 
 def _gaps(wanted: set[int], rows: int) -> int:

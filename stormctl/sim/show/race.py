@@ -28,14 +28,19 @@ def depend(one: Label, other: Label) -> bool:
 
 def racing_pair(run: Run, other: Run) -> Race | None:
     """The earliest two dependent turns of ``run`` that ``other`` took in the opposite order, the closest of those that
-    begin there; None when there are none. A turn is known by its actor's name and its number among that actor's."""
+    begin there; of reads and writes of the log where there are such. None when there are none. A turn is known by its
+    actor's name and its number among that actor's."""
+    return _pair(run, other, "log ") or _pair(run, other, "")
+
+
+def _pair(run: Run, other: Run, about: str) -> Race | None:
     there = {key: at for at, key in enumerate(_keys(other))}
     turns = run.turns[:MOST_TURNS]
     keys = list(_keys(run))[: len(turns)]
     writers: dict[str, list[int]] = {}
     best: Race | None = None
     for second, turn in enumerate(turns):
-        if not turn.label.resource:
+        if not turn.label.resource or not turn.label.resource.startswith(about):
             continue
         for first in reversed(writers.get(turn.label.resource, ())):
             if best is not None and first >= best.first:

@@ -135,7 +135,7 @@ class TestOracles:
         assert "log" in self.signatures(system("fork", "append-only[overlap]"), runs=60)
 
     def test_ledger_sees_an_ordinal_that_goes_to_another_call(self) -> None:
-        """The engine before vercel/workflow #3406: a result overtakes a wait, or not, by how much of the log was read."""
+        """Before vercel/workflow #3406 a result overtakes a wait, or not, by how much of the log was read."""
         world = "append-only[overlap]"
         assert "ledger" in self.signatures(system("unclaimed", world, generation_name="opposite"), runs=120)
         assert "ledger" not in self.signatures(system("unclaimed", world, generation_name="rearm"), runs=120)
