@@ -403,7 +403,7 @@ class Machine:
             yield from self._appends.append((request,), me)
             return
         missing = f"a live hook with the token {one.token!r}"
-        there = Label("resume", f"rows {RUN_ID}", detail=one.token)
+        there = Label("resume", f"log {RUN_ID}", detail=one.token)
         yield Wait(there, lambda: self._is_live(one.token), missing)
         row = self.store.find_hook(one.token)
         if row is None:

@@ -11,6 +11,7 @@ from stormctl.engine.generations import generation
 from stormctl.errors import UsageError
 from stormctl.history import kinds
 from stormctl.runtime.rules import Rules
+from stormctl.sim.book import ENTRIES
 from stormctl.sim.book.bodies import BODIES
 from stormctl.sim.explore import Budget, explore
 from stormctl.sim.kernel import Run, TapeChooser, play
@@ -115,6 +116,24 @@ class TestSearch:
         for strategy in ("random", "pct:3"):
             found = explore(model, strategy, budget=Budget(runs=60), seed=3)
             assert found.verdict == "pass", found.violations
+
+
+class TestEverySchedule:
+    """On the real runtime one schedule of each class is what all schedules have classes."""
+
+    @pytest.mark.parametrize(
+        ("entry", "schedules", "classes"), [("parallel-steps", 34, 6), ("hook-at-hook-created", 528, 9)]
+    )
+    def test_of_a_small_case_falls_into_as_many_classes_as_are_played(
+        self, entry: str, schedules: int, classes: int
+    ) -> None:
+        model = ENTRIES[entry].search("fenced")
+        all_of_them = explore(model, "bounded", budget=Budget(runs=5_000))
+        one_of_each = explore(model, "dpor", budget=Budget(runs=5_000))
+        assert all_of_them.exhausted
+        assert one_of_each.exhausted
+        assert (all_of_them.runs, all_of_them.classes) == (schedules, classes)
+        assert (one_of_each.runs, one_of_each.classes) == (classes, classes)
 
 
 class TestOracles:
