@@ -35,7 +35,6 @@ TRACEBACK = "STORMCTL_TRACEBACK"
 app = typer.Typer(
     name="stormctl",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from stormctl.cli import complete
 from stormctl.cli.options import Format, OutputFormat
 
 
@@ -21,7 +22,11 @@ class WorldName(StrEnum):
 def conditions(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Conditions to show with all their knobs. Default: a list of all."),
+        typer.Argument(
+            metavar="NAME",
+            help="Conditions to show with all their knobs. Default: a list of all.",
+            autocompletion=complete.conditions,
+        ),
     ] = None,
     world: Annotated[WorldName, typer.Option("--world", help="The world that follows them.")] = WorldName.LOCAL,
     format: OutputFormat = Format.TABLE,

@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
+from stormctl.cli import complete
 from stormctl.cli.options import Format, OutputFormat
 
 
 def engines(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Engines to show with all their strategies. Default: a list of all."),
+        typer.Argument(
+            metavar="NAME",
+            help="Engines to show with all their strategies. Default: a list of all.",
+            autocompletion=complete.generations,
+        ),
     ] = None,
     conformance: Annotated[
         list[Path] | None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from stormctl.cli import complete
 from stormctl.cli.options import Captures, MapName, ProfileName, ReaderName, ReportOnly, WorkloadName
 
 
@@ -23,6 +24,7 @@ Engines = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
+        autocompletion=complete.engines,
         help="Replay with this engine only (sdk:FOLDER: the real one), and again for more. Default: all.",
     ),
 ]

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from stormctl.cli import complete
+
 #: The readers by name, written down here so that help does not load them; a test holds the two equal.
 READER_NAMES = (
     "stormctl", "stormctl-parquet", "temporal-history", "world-local", "workflow-postgres", "workflow-csv",
@@ -20,6 +22,14 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+
+
+class PictureFormat(StrEnum):
+    """How a schedule is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+    HTML = "html"
 
 
 class SweepFormat(StrEnum):
@@ -45,6 +55,7 @@ ReaderName = Annotated[
     typer.Option(
         "--from",
         metavar="READER",
+        autocompletion=complete.readers,
         help=f"Read every PATH as this, whatever it looks like: {', '.join(READER_NAMES)}. Default: told by content.",
     ),
 ]
@@ -53,6 +64,7 @@ MapName = Annotated[
     typer.Option(
         "--map",
         metavar="NAME|FILE.yaml",
+        autocompletion=complete.maps,
         help="Read every PATH as a table (CSV, JSON, NDJSON, Parquet) by this map: one of your own, or temporal, dbos, "
         "restate-journal, azure-durable-task, dapr-durable-task, inngest.",
     ),
@@ -62,6 +74,7 @@ WorkloadName = Annotated[
     typer.Option(
         "--workload",
         metavar="NAME|FILE:NAME",
+        autocompletion=complete.scenarios,
         help="Workload that wrote the logs, or your own, which is executed. Default: the one a log names.",
     ),
 ]
@@ -70,6 +83,7 @@ EngineNames = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
+        autocompletion=complete.engines,
         help="Replay every prefix with this engine: a name of `stormctl engines`, a pull request such as #3554, all, "
         "or the real SDK: sdk:FOLDER (a built bundle), sdk:4.8.9, sdk:own (the log's version). Again for more.",
     ),
@@ -79,6 +93,7 @@ ProfileName = Annotated[
     typer.Option(
         "--profile",
         metavar="NAME",
+        autocompletion=complete.profiles,
         help="How to read severities: auto (the release that the log names, else strict), strict, workflow@4.6, "
         "workflow@4.8, workflow@5-ulid, workflow@5, workflow@seq; with -local or -postgres for one kind of store.",
     ),
@@ -132,6 +147,7 @@ Only = Annotated[
     typer.Option(
         "--only",
         metavar="NAME,...",
+        autocompletion=complete.sweep_list,
         help="Make these sweeps alone (`stormctl sweeps` lists them). Of many large logs dense, id-order and lifecycle "
         "are answered fastest.",
     ),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from stormctl.cli import complete
 from stormctl.cli.options import Dsn, ReportOnly
 from stormctl.storm.outcome import Counted
 
@@ -15,7 +16,12 @@ PlanFile = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("-P", metavar="key=a,b", help="Lay a value, or several, over the plan. Give it again for more."),
+    typer.Option(
+        "-P",
+        metavar="key=a,b",
+        help="Lay a value, or several, over the plan. Give it again for more.",
+        autocompletion=complete.overrides,
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the drivers. Default: the plan's.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where artefact folders are made.")]

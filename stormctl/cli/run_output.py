@@ -119,8 +119,6 @@ def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
     except (KeyboardInterrupt, asyncio.CancelledError):
         handler.close()
         show(path, console, pictures=False)
-        if storm.until is not None:
-            emit(storm.until.conclusion)
         emit("interrupted: what landed is kept in the artefact folder")
         return EXIT_INTERRUPTED
     except StormctlError:
@@ -133,7 +131,6 @@ def _run(storm: _Storm, interrupts: _Interrupts, *, report_only: bool) -> int:
         handler.close()
     found = codes(show(path, console, pictures=True))
     if storm.until is not None:
-        emit(storm.until.conclusion)
         found.append({0: EXIT_UNKNOWN, -1: EXIT_VIOLATIONS}.get(storm.until.standing.sign, EXIT_CLEAN))
     return combine(found, report_only=report_only)
 

@@ -6,13 +6,18 @@ from typing import Annotated
 
 import typer
 
+from stormctl.cli import complete
 from stormctl.cli.options import Format, OutputFormat
 
 
 def sweeps(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Sweeps to show with their severities by profile. Default: a list of all."),
+        typer.Argument(
+            metavar="NAME",
+            help="Sweeps to show with their severities by profile. Default: a list of all.",
+            autocompletion=complete.sweeps,
+        ),
     ] = None,
     format: OutputFormat = Format.TABLE,
 ) -> None:

@@ -28,7 +28,7 @@ from stormctl.stats import (
 )
 from stormctl.stats.power import MOST
 from stormctl.storm.outcome import Counted
-from stormctl.storm.until import FILE, verb
+from stormctl.storm.until import FILE, conclusion_of, verb
 
 ALPHA = 0.05
 SUSPECT = "environment suspect"
@@ -261,7 +261,7 @@ def _warnings(sides: Sides) -> Iterator[str]:
         if (artefact / FILE).exists():
             yield (
                 "stopped early, or could have been (--until-resolved): the p and the intervals here do not allow for "
-                f"that, the sequential test's own conclusion does ({FILE})"
+                f"that, the sequential test's own conclusion does ({conclusion_of(artefact) or FILE})"
             )
             break
     suspect = [one.cell.label for pair in sides.pairings for one in (pair.old, pair.new) if one.suspect]

@@ -11,6 +11,7 @@ from stormctl.report.facts import StormFacts
 from stormctl.report.lane import Lane
 from stormctl.stats import Difference, Rate
 from stormctl.storm.attempt import Attempt, Cell
+from stormctl.storm.until import conclusion_of
 
 SCHEMA = "stormctl.report/1"
 
@@ -26,6 +27,7 @@ def report_json(lane: Lane, facts: StormFacts) -> dict[str, Any]:
         "folder": str(found.folder),
         "verdict": counts.verdict,
         "counts": _value(counts),
+        "until": conclusion_of(found.folder) or None,
         **{name: _value(getattr(facts, name)) for name in StormFacts.__dataclass_fields__ if name != "notes"},
         "notes": [*found.notes, *facts.notes],
     }

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stormctl.report.facts import StormFacts
-from stormctl.report.grid_text import grid_markdown
-from stormctl.report.grids import grids
 from stormctl.report.harmless import markdown
 from stormctl.report.lane import Lane, said
 from stormctl.report.summary import summary_text
@@ -21,9 +19,7 @@ def report_markdown(lane: Lane, facts: StormFacts | None) -> str:
     """One lane: its verdict and all its tables."""
     if lane.artefact is None or facts is None:
         return f"**{markdown(lane.name)}: {markdown(lane.counts.verdict)}**\n"
-    parts = [summary_text(lane.artefact, after=[grid_markdown(grid) for grid in grids(facts)])]
-    parts += [f"note: {markdown(note)}" for note in (*lane.artefact.notes, *facts.notes)[:20]]
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return summary_text(lane.artefact, facts)
 
 
 def step_summary(lanes: Sequence[tuple[Lane, StormFacts | None]], limit: int = LIMIT) -> str:

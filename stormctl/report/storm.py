@@ -23,6 +23,7 @@ from stormctl.report.tables import (
     work_table,
 )
 from stormctl.report.work import faults_text, work_rows
+from stormctl.storm.until import conclusion_of
 
 #: Why a storm ended early.
 REASONS = {
@@ -35,14 +36,16 @@ REASONS = {
 
 def render_storm(artefact: Artefact, console: Console, more: Iterable[RenderableType] = ()) -> None:
     """Print the verdict, outcomes with intervals, old against new, findings per sweep, durations, what ``more`` there
-    is, and the folder."""
+    is, the folder, and at the end what the sequential test concluded where there was one."""
     rows = tally.outcome_rows(artefact)
     _say(console, head(artefact), style="bold")
     _say(console, tally.verdict_line(artefact))
     console.print()
     console.print(outcome_table(rows))
+    concluded = plain(conclusion_of(artefact.folder))
     for text in remarks(artefact):
-        console.print(Text(text))
+        if text != concluded:
+            console.print(Text(text))
     compared = tally.comparisons(rows)
     if compared:
         console.print()
@@ -74,6 +77,8 @@ def render_storm(artefact: Artefact, console: Console, more: Iterable[Renderable
     for note in artefact.notes:
         _say(console, f"note: {plain(note)}")
     _say(console, f"artefact: {artefact.folder}", style="bold")
+    if concluded:
+        _say(console, concluded)
 
 
 def head(artefact: Artefact) -> str:
@@ -85,9 +90,9 @@ def head(artefact: Artefact) -> str:
 
 
 def remarks(artefact: Artefact) -> list[str]:
-    """What the outcome table alone would hide: the split of stuck, lost pressure, a suspect environment, the faults
-    that fired, unreadable logs."""
-    found = [tally.stuck_text(tally.outcome_rows(artefact))]
+    """What the outcome table alone would hide: what the sequential test concluded where there was one, the split of
+    stuck, lost pressure, a suspect environment, the faults that fired, unreadable logs."""
+    found = [plain(conclusion_of(artefact.folder)), tally.stuck_text(tally.outcome_rows(artefact))]
     found += tally.flag_texts(artefact)
     found += [tally.environment_text(artefact), faults_text(artefact.fired)]
     if artefact.unreadable:

@@ -216,6 +216,15 @@ def read_until(folder: Path) -> Arms | None:
         ) from None
 
 
+def conclusion_of(folder: Path) -> str:
+    """What a storm's sequential test concluded when it was last heard of; empty for a plain storm or a damaged file."""
+    try:
+        said = json.loads((folder / FILE).read_text(encoding="utf-8"))["conclusion"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return said if isinstance(said, str) else ""
+
+
 def _pairs(plan: Plan, first: Sequence[Cell], second: Sequence[Cell]) -> Iterator[tuple[tuple[Cell, Cell], int]]:
     """The pairs in the order in which turns are taken."""
     same_worlds = {cell.world for cell in first} == {cell.world for cell in second}
