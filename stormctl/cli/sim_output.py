@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from stormctl.sim.explore import Violation
     from stormctl.sim.kernel import Model
 
+#: schedules that a proof may take here: the real runtime plays some hundred in a second
+MOST_PROVED = 2_000
 _CODES = {"pass": EXIT_CLEAN, "violation": EXIT_VIOLATIONS, "vacuous": EXIT_UNKNOWN, "inconclusive": EXIT_UNKNOWN}
 
 
@@ -87,7 +89,7 @@ def _small(model: Model, violation: Violation) -> list[str]:
     from stormctl.report.sim_text import schedule_lines
     from stormctl.sim.shrink import shrink
 
-    small = shrink(model, violation.tape, violation.signature)
+    small = shrink(model, violation.tape, violation.signature, most_checked=MOST_PROVED)
     return schedule_lines(small.model, small.tape, violation.signature, str(small.certificate), width())
 
 

@@ -47,16 +47,6 @@ def told(value: Any) -> StepBody:
     return body
 
 
-def later(ms: float, value: Any) -> StepBody:
-    """A step that returns a value after a time."""
-
-    def body(*_arguments: Any) -> Generator[Any, Any, Any]:
-        yield Sleep(ms)
-        return value
-
-    return body
-
-
 def third_time(*_arguments: Any) -> Generator[Any, Any, str]:
     """A step that fails twice and then does what it should."""
     attempt = yield StepAttempt()
@@ -229,18 +219,7 @@ async def unclaimed(wf: Workflow, input: Input) -> list[str]:
     """Two branches, one behind a wait and one behind a step, while a payload lies unread: who goes on first?"""
     wf.hook(input.token)
     order: list[str] = []
-
-    async def waiter() -> None:
-        await wf.sleep(MINUTE_MS)
-        order.append("wait")
-        await wf.step("afterWait")
-
-    async def worker() -> None:
-        await wf.step("work")
-        order.append("step")
-        await wf.step("afterWork")
-
-    await wf.all([waiter(), worker()])
+    await wf.all(_branches(wf, order))
     return order
 
 
@@ -248,6 +227,12 @@ async def claimed(wf: Workflow, input: Input) -> list[str]:
     """The same, with somebody who reads the payload."""
     hook = wf.hook(input.token)
     order: list[str] = []
+    await wf.all([*_branches(wf, order), hook.next()])
+    return order
+
+
+def _branches(wf: Workflow, order: list[str]) -> list[Coroutine[Any, Any, None]]:
+    """A branch behind a wait and one behind a step; each says when it goes on."""
 
     async def waiter() -> None:
         await wf.sleep(MINUTE_MS)
@@ -259,8 +244,7 @@ async def claimed(wf: Workflow, input: Input) -> list[str]:
         order.append("step")
         await wf.step("afterWork")
 
-    await wf.all([waiter(), worker(), hook.next()])
-    return order
+    return [waiter(), worker()]
 
 
 async def siblings(wf: Workflow, _input: Input) -> str:

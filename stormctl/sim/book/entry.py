@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from stormctl.engine.generations import generation
@@ -24,14 +23,6 @@ ANY: Any = object()
 PATIENT = 40
 
 
-class Fence(StrEnum):
-    """Which guard of the writer's snapshot a scenario is about."""
-
-    NONE = "none"
-    WATERMARK = "watermark"
-    COUNTED = "watermark-count"
-
-
 #: what is wrong besides what the oracles say, or None
 Check = Callable[[Machine], str | None]
 
@@ -41,6 +32,7 @@ class Entry:
     """A scenario of the book. ``script`` is a semantic tape.
 
     ``status`` is what the run comes to (``stalled``: it waits for a hook that never comes), ``output`` what it returns.
+    ``guard`` is the check of a writer's snapshot that the scenario is about.
     ``stale`` lets reads leave out what the script says, ``overlap`` lets deliveries of the run overlap.
     """
 
@@ -52,23 +44,21 @@ class Entry:
     status: str = "completed"
     output: Any = ANY
     input: Mapping[str, Any] = field(default_factory=dict)
-    fence: Fence = Fence.WATERMARK
+    guard: Guard = Guard.WATERMARK
     stale: bool = False
     overlap: bool = False
-    drops: bool = False
     check: Check | None = None
     generation: str = "nets"
 
     def system(self, world: str, *, generation_name: str | None = None, expected: bool = True) -> System:
         """The scenario in a world, with all oracles; ``expected`` adds what the entry states besides."""
         found = sim_world(world)
-        condition = replace(found.condition, guard=Guard(self.fence.value))
+        condition = replace(found.condition, guard=self.guard)
         found = replace(
             found,
             condition=condition,
             stale=self.stale,
             serial=not self.overlap,
-            drops=self.drops,
             hurry=PATIENT,
         )
         scenario = Scenario(

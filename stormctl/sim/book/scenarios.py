@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stormctl.history import kinds
-from stormctl.sim.book.entry import Entry, Fence
+from stormctl.sim.book.entry import Check, Entry
+from stormctl.sim.oracles.end import waits_for
+from stormctl.sim.real.appends import RUN_ID
 from stormctl.sim.real.machine import Machine
 from stormctl.sim.real.scenario import Cancelled, Sent
+from stormctl.worlds.condition import Guard
 
 YES = Sent("H", "review", {"approved": True, "reviewer": "ada"})
 NO = Sent("H", "review", {"approved": False, "reviewer": "ada"})
@@ -23,11 +26,11 @@ UNEVEN = {"first": 1, "second": 2}
 LATER = "H: run up to resume\n"
 
 
-def attributes(**wanted: str) -> object:
+def attributes(**wanted: str) -> Check:
     """The run's attributes are these."""
 
     def check(machine: Machine) -> str | None:
-        row = machine.store.runs.get("wrun_01KE0000000000000000000000")
+        row = machine.store.runs.get(RUN_ID)
         found = {} if row is None else dict(row.attributes)
         return None if found == wanted else f"the run's attributes are {found} and should be {wanted}"
 
@@ -62,8 +65,6 @@ def behind_the_end(machine: Machine) -> str | None:
 
 def waits_for_review(machine: Machine) -> str | None:
     """The token that is missing is named."""
-    from stormctl.sim.oracles.end import waits_for
-
     owed, tokens = waits_for(machine)
     return None if not owed and tokens == ["review"] else f"the run waits for {owed or tokens}"
 
@@ -178,7 +179,7 @@ BOOK: tuple[Entry, ...] = (
         LATER + "S:work: run to step_completed produced\nH: end",
         (YES,),
         output="approved",
-        check=attributes(verdict="approved"),  # type: ignore[arg-type]
+        check=attributes(verdict="approved"),
     ),
     Entry(
         "attr-hook-after-step",
@@ -187,7 +188,7 @@ BOOK: tuple[Entry, ...] = (
         LATER + "S:work: run to step_completed committed\nH: end",
         (NO,),
         output="rejected",
-        check=attributes(verdict="rejected"),  # type: ignore[arg-type]
+        check=attributes(verdict="rejected"),
     ),
     Entry(
         "attr-from-step-body",
@@ -196,7 +197,7 @@ BOOK: tuple[Entry, ...] = (
         LATER + "S:mark: run to attr_set committed\nH: end",
         (YES,),
         output="completed",
-        check=attributes(stage="probed"),  # type: ignore[arg-type]
+        check=attributes(stage="probed"),
     ),
     Entry(
         "fork-hook-after-timeout",
@@ -235,7 +236,7 @@ BOOK: tuple[Entry, ...] = (
         LATER + "O2: run to wait_completed produced\nH: end\nO2: pick unseen = hook_received\nO2: end",
         (YES,),
         input=UNEVEN,
-        fence=Fence.NONE,
+        guard=Guard.NONE,
         stale=True,
     ),
     Entry(
@@ -244,7 +245,7 @@ BOOK: tuple[Entry, ...] = (
         "fork",
         LATER + "O2: run to wait_completed produced\nH: end\nO2: pick unseen = hook_received\nO2: end",
         (YES,),
-        fence=Fence.NONE,
+        guard=Guard.NONE,
         stale=True,
     ),
     Entry(
@@ -254,7 +255,7 @@ BOOK: tuple[Entry, ...] = (
         "S:fast: run to step_completed committed\nS:slow: run to step_completed committed\n"
         "O1: pick unseen = step_completed fast\nS:fast: end\nS:slow: end\nO1: end",
         input=UNEVEN,
-        fence=Fence.NONE,
+        guard=Guard.NONE,
         stale=True,
     ),
     Entry(
@@ -293,7 +294,7 @@ BOOK: tuple[Entry, ...] = (
         + "H: mint\nO2: run to wait_completed committed\nO2: go on\nS:settle: run to step_started produced\nH: end",
         (YES,),
         input=UNEVEN,
-        fence=Fence.COUNTED,
+        guard=Guard.WATERMARK_COUNT,
     ),
     Entry(
         "in-flight-after-decision",
@@ -310,7 +311,7 @@ BOOK: tuple[Entry, ...] = (
         LATER + "O2: run to wait_completed produced\nH: end\nO2: pick unseen = hook_received\nO2: end",
         (YES,),
         input=UNEVEN,
-        fence=Fence.COUNTED,
+        guard=Guard.WATERMARK_COUNT,
         stale=True,
     ),
     Entry("fork-hook-wins", "the hook long before the time-out", "fork", outside=(YES,)),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stormctl.engine.door import Outcome
-from stormctl.engine.engines import engine_for
 from stormctl.history import digest_value
 from stormctl.sim.kernel import Problem, Run
 from stormctl.sim.real.machine import Machine
@@ -23,11 +22,7 @@ def cold(machine: Machine, run: Run) -> Iterator[Problem]:
     if row is None or row.status != "completed" or not ends:
         return
     first = ends[0]
-    scenario = machine.scenario
-    engine = engine_for(
-        scenario.rules.generation.name, scenario.workload, scenario.workload.parse_input(scenario.input)
-    )
-    result = next(iter(engine.passes(log, (first,))))
+    result = machine.replay(first)
     place = (log.place(first - 1),) if first else ()
     if result.divergence is not None:
         lost = result.divergence

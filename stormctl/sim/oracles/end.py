@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stormctl.engine.door import Outcome
-from stormctl.engine.engines import engine_for
 from stormctl.history import kinds
 from stormctl.sim.kernel import Problem, Run
 from stormctl.sim.real.machine import MOST_DELIVERIES, Machine
@@ -21,10 +20,7 @@ OWN = frozenset({"USER_ERROR"})
 def waits_for(machine: Machine) -> tuple[list[str], list[str]]:
     """What a replay of the log as it is waits for: what others owe the run (steps, waits, its very next move), and the
     tokens of hooks, which nobody owes it."""
-    scenario, log = machine.scenario, machine.log
-    given = scenario.workload.parse_input(scenario.input)
-    engine = engine_for(scenario.rules.generation.name, scenario.workload, given)
-    result = next(iter(engine.passes(log, (len(log),))))
+    result = machine.replay(len(machine.events))
     if result.outcome is not Outcome.SUSPENDED:
         return [f"the run, which a replay finds {result.outcome}"], []
     owed = [item.name or item.kind for item in result.pending if item.kind in (kinds.STEP, kinds.WAIT)]

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from stormctl.engine.door import CALM, Pass
+from stormctl.engine.engines import engine_for
 from stormctl.errors import StoreFailure
 from stormctl.history import Capture, Event, EventLog, Evidence, RunRow, kinds
 from stormctl.runtime import ops
@@ -134,6 +135,11 @@ class Machine:
         return Capture(
             source=self.scenario.name, log=self.log, evidence=Evidence(origin="simulated", live=not self.ended), run=row
         )
+
+    def replay(self, length: int) -> Pass:
+        """A replay of the first events of the log by a fresh engine, which nobody is told of: for the oracles."""
+        engine = engine_for(self.scenario.rules.generation.name, self.scenario.workload, self._input)
+        return next(iter(engine.passes(self.log, (length,))))
 
     def judge(self, run: Run) -> Sequence[Problem]:
         """What the oracles say of the run."""

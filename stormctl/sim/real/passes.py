@@ -9,7 +9,7 @@ from typing import Any
 
 from stormctl.engine.door import CALM, Engine, Pass, Perturbation, Session
 from stormctl.engine.engines import engine_for
-from stormctl.history import Event, EventLog
+from stormctl.history import Event, EventLog, digest_value
 from stormctl.workloads.base import Workload
 
 MOST_KEPT = 20_000
@@ -89,6 +89,9 @@ def _key(event: Event) -> _Key:
         event.position,
         event.correlation_id,
         event.created_at,
+        event.name,
+        event.token,
         event.resume_at,
         None if payload is None else payload.digest,
+        digest_value(dict(event.data)) if event.data else None,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stormctl.errors import UsageError, suggest
-from stormctl.worlds.condition import Condition, Guard
+from stormctl.worlds.condition import Condition, Guard, Point
 from stormctl.worlds.conditions import condition_named
 from stormctl.worlds.presets import GUARD, MAIN, SEQ_FINAL, SLOTS_LINK, SLOTS_RESERVE
 
@@ -53,7 +53,7 @@ class SimWorld:
     @property
     def early(self) -> bool:
         """Whether an event has its place in the order before it is readable."""
-        return self.condition.mint_at.value == "mint-early"
+        return self.condition.mint_at is Point.MINT_EARLY
 
 
 MINT_ULID = SimWorld("mint-ulid", replace(MAIN, guard=Guard.WATERMARK, name="mint-ulid"), Unseen.HOLE)
