@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stormctl.report.load import Artefact
-from stormctl.report.style import LOOKS, figure, styled
+from stormctl.report.style import LOOKS, figure, label, styled
 from stormctl.report.tally import outcome_rows
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def outcome_figure(artefact: Artefact) -> Figure:
                 box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.9}
                 panel.text(start + share / 2, place, str(number), ha="center", va="center", bbox=box, fontsize=10)
         left = [start + share for start, share in zip(left, shares, strict=True)]
-    panel.set_yticks(places, [f"{row.cell.scenario}\n{row.arm}" for row in rows])
+    panel.set_yticks(places, [label(f"{row.cell.scenario}\n{row.arm}") for row in rows])
     panel.set_ylim(len(rows) - 0.45, -0.55)
     panel.set_xlim(0, 1)
     panel.xaxis.set_major_formatter(PercentFormatter(1.0))

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from stormctl.report.load import Artefact
-from stormctl.report.style import figure, styled
+from stormctl.report.style import figure, label, styled
 from stormctl.report.tally import OutcomeRow, outcome_rows
 from stormctl.sweeps.witness import clean
 
@@ -37,7 +37,7 @@ def cells_figure(artefact: Artefact) -> Figure:
     from matplotlib.patches import Rectangle
 
     down, across, found = grid(artefact)
-    heads = [_wrapped(column, _LETTERS // max(1, len(across)) - 1) for column in across]
+    heads = [_wrapped(label(column, 60), _LETTERS // max(1, len(across)) - 1) for column in across]
     lines = max((head.count("\n") + 1 for head in heads), default=1)
     made, axes = figure(1.0 + 0.2 * lines + _HIGH * max(1, len(down)))
     panel = axes[0][0]
@@ -55,7 +55,7 @@ def cells_figure(artefact: Artefact) -> Figure:
     panel.set_xlim(-0.5, max(0.5, len(across) - 0.5))
     panel.set_ylim(max(0.5, len(down) - 0.5), -0.5)
     panel.set_xticks(range(len(across)), heads)
-    panel.set_yticks(range(len(down)), [_folded(arm) for arm in down])
+    panel.set_yticks(range(len(down)), [label(_folded(arm), 36) for arm in down])
     panel.xaxis.tick_top()
     panel.tick_params(length=0)
     panel.grid(visible=False)

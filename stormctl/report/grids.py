@@ -218,13 +218,14 @@ def _latencies(facts: StormFacts) -> Grid | None:
 def namer(facts: StormFacts) -> Callable[[Cell], str]:
     """How rows name a cell: by what differs between the storm's cells, and by its scenario when nothing does."""
     cells = [row.cell for row in facts.outcomes]
-    many = {axis for axis in ("scenario", "world") if len({getattr(cell, axis) for cell in cells}) > 1}
-    arms = len({(cell.condition, cell.generation) for cell in cells}) > 1
+    axes = ("scenario", "world", "condition", "generation")
+    many = [axis for axis in axes if len({getattr(cell, axis) for cell in cells}) > 1]
 
     def name(cell: Cell) -> str:
-        parts = [getattr(cell, axis) for axis in ("scenario", "world") if axis in many]
-        if arms:
-            parts.append(f"{cell.condition} + {cell.generation}")
+        parts = [getattr(cell, axis) for axis in axes[:2] if axis in many]
+        arm = [getattr(cell, axis) for axis in axes[2:] if axis in many]
+        if arm:
+            parts.append(" + ".join(arm))
         return ", ".join(parts) or cell.scenario
 
     return name

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stormctl.report.load import Artefact
-from stormctl.report.style import LOOKS, Look, figure, look, styled
+from stormctl.report.style import LOOKS, Look, figure, label, look, styled
 from stormctl.storm.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def histogram_figure(artefact: Artefact, measure: Measure = SECONDS) -> Figure:
                 if attempt.cell.scenario == scenario and arm in (None, artefact.arm(attempt.cell))
             ]
             handles.update(_stack(panel, mine, edges, measure))
-            panel.set_title(f"{scenario}\n{arm}" if arm else scenario)
+            panel.set_title(label(f"{scenario}\n{arm}" if arm else scenario, 72 // len(arms)))
             panel.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             panel.grid(visible=False, axis="x")
             if down == len(scenarios) - 1:

@@ -8,8 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from stormctl.report.lag import ArmLag, StormLag, thinned
-from stormctl.report.style import CORRUPTED, STUCK, figure, styled
-from stormctl.sweeps.witness import clean
+from stormctl.report.style import CORRUPTED, STUCK, figure, label, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +67,7 @@ def _strip(panel: Any, y: int, values: Sequence[float], colour: str, draw: rando
 def _name_rows(panel: Any, names: Sequence[str], beside: Sequence[str]) -> None:
     """The rows' names on the left, their numbers on the right."""
     panel.set_ylim(max(0.5, len(names) - 0.4), -0.6)
-    panel.set_yticks(range(len(names)), [clean_lines(name) for name in names])
+    panel.set_yticks(range(len(names)), [label(name, 36) for name in names])
     panel.grid(visible=False, axis="y")
     right = panel.twinx()
     right.set_ylim(panel.get_ylim())
@@ -118,8 +117,3 @@ def _tick(value: float) -> str:
 
 def _folded(arm: str, most: int = 24) -> str:
     return arm if len(arm) <= most else arm.replace(" + ", "\n+ ", 1)
-
-
-def clean_lines(text: str) -> str:
-    """Text of several lines without anything that moves a cursor."""
-    return "\n".join(map(clean, text.split("\n")))

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stormctl.errors import PlanError, UnreadableInput
 from stormctl.report.controls import arm_key, suspect_arms
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _ANY = Outcome.COMPLETED
+_T = TypeVar("_T")
 SWEEP_SCHEMA = "stormctl.sweep/1"
 FATAL = "fatal"
 
@@ -182,8 +183,8 @@ def _attempts(path: Path, notes: list[str]) -> Iterator[Attempt]:
 
 
 def _harmless(one: Attempt) -> Attempt:
-    """Its names as tables may print them; a run's id stays as it is, because files go by it. TypeError when a column
-    is of another kind than a storm writes."""
+    """Its names as tables may print them. A run's id stays as it is, because files go by it, but for what no encoding
+    can hold. TypeError when a column is of another kind than a storm writes."""
     for value, kind in (
         (one.number, int),
         (one.run_id or "", str),
@@ -202,8 +203,20 @@ def _harmless(one: Attempt) -> Attempt:
         raise TypeError("work is counted in whole numbers")
     axes = (one.cell.scenario, one.cell.world, one.cell.condition, one.cell.generation)
     return replace(
-        one, cell=Cell(*(plain(str(axis)) for axis in axes)), flags=tuple(plain(str(flag)) for flag in one.flags)
+        one,
+        cell=Cell(*(plain(str(axis)) for axis in axes)),
+        run_id=_encodable(one.run_id),
+        error_code=_encodable(one.error_code),
+        error_message=_encodable(one.error_message),
+        note=_encodable(one.note),
+        progress={key: _encodable(value) for key, value in one.progress.items()},
+        flags=tuple(plain(str(flag)) for flag in one.flags),
     )
+
+
+def _encodable(value: _T) -> _T | str:
+    """A text without halves of characters, which JSON can hold and nothing else; any other value as it is."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _plan(folder: Path, notes: list[str]) -> Plan | None:

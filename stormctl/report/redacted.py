@@ -22,21 +22,22 @@ def redacted(attempt: Attempt, folder: Path) -> Attempt:
     """The attempt with the tokens that its log holds, and whatever a text calls one, replaced by their digests."""
     if not attempt.error_message and not attempt.note:
         return attempt
-    return without_tokens(attempt, _tokens_of(folder, attempt.run_id))
+    return without_tokens(attempt, tokens_of(folder, attempt.run_id))
 
 
 def without_tokens(attempt: Attempt, tokens: Iterable[str]) -> Attempt:
     """The attempt with these tokens, and whatever a text calls one, replaced by their digests."""
-    known = [part for token in tokens for part in (token, _stem(token))]
+    known = tuple(tokens)
     return replace(
         attempt,
-        error_message=attempt.error_message and _hidden(attempt.error_message, known),
-        note=attempt.note and _hidden(attempt.note, known),
+        error_message=attempt.error_message and hidden(attempt.error_message, known),
+        note=attempt.note and hidden(attempt.note, known),
     )
 
 
-def _hidden(text: str, tokens: Iterable[str]) -> str:
-    text = redact(text, tokens)
+def hidden(text: str, tokens: Iterable[str]) -> str:
+    """The text with these tokens, and whatever it calls one, replaced by their digests."""
+    text = redact(text, [part for token in tokens for part in (token, _stem(token))])
     return _QUOTED.sub(lambda found: f"{found[1]}digest {digest_value(found[3])[:8]}", text)
 
 
@@ -45,7 +46,7 @@ def _stem(token: str) -> str:
     return stem if len(stem) >= _SHORTEST_STEM else token
 
 
-def _tokens_of(folder: Path, run_id: str | None) -> Iterator[str]:
+def tokens_of(folder: Path, run_id: str | None) -> Iterator[str]:
     """Every token of a run's log; nothing where it has none. An id that is a path leads nowhere."""
     if not run_id or "/" in run_id or "\\" in run_id or "\0" in run_id:
         return

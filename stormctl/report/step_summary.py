@@ -68,6 +68,7 @@ def _command(kind: str, title: str, message: str) -> str:
 
 def _data(text: str) -> str:
     clean = "".join(char if char.isprintable() or char in "\r\n" else "?" for char in text)
+    clean = clean.replace("##[", "# #[")  # a command of an older kind, which may stand anywhere in a line
     return clean.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

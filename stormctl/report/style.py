@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from stormctl.errors import UsageError
 from stormctl.storm.outcome import Outcome
+from stormctl.sweeps.witness import clean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +70,7 @@ _RC: Any = {
     "legend.frameon": False,
     "svg.hashsalt": "stormctl",
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a name that holds two dollar signs is no formula
 }
 
 
@@ -83,6 +85,16 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
             return draw(*args, **kwargs)
 
     return with_style
+
+
+def label(text: str, most: int = 52) -> str:
+    """A name as it fits beside or above a panel: each line at most so long, its middle left out where it is longer."""
+    return "\n".join(_elided(clean(line), most) for line in text.split("\n"))
+
+
+def _elided(line: str, most: int) -> str:
+    tail = most // 2 - 1
+    return line if len(line) <= most else f"{line[: most - tail - 3]}...{line[-tail:]}"
 
 
 def figure(height: float, **subplots: Any) -> tuple[Figure, Any]:

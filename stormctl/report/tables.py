@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from rich.box import SIMPLE_HEAD
@@ -12,8 +12,9 @@ from rich.text import Text
 from stormctl.report import replayed
 from stormctl.report.predicted import HEAD, PredictedRow
 from stormctl.report.replayed import ReplayedRow
+from stormctl.report.sections import Sections
 from stormctl.report.style import COMPLETED, CORRUPTED, INFRA, OTHER, STUCK, Look
-from stormctl.report.tally import Comparison, OutcomeRow, SweepRow
+from stormctl.report.tally import Comparison, OutcomeRow, SweepCell, SweepRow
 from stormctl.report.work import WorkRow
 from stormctl.stats import Percentiles
 from stormctl.storm.attempt import Cell
@@ -21,7 +22,7 @@ from stormctl.storm.attempt import Cell
 _Row = TypeVar("_Row", OutcomeRow, WorkRow, ReplayedRow)
 
 
-def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
+def outcome_table(rows: Iterable[OutcomeRow]) -> Sections:
     """One line per cell under scenario and world: n, outcomes, and the corrupted rate with its 95 % Wilson interval.
 
     ``n`` leaves out infra, which says nothing about the run. Completed attempts that prove nothing have a column when
@@ -29,27 +30,32 @@ def outcome_table(rows: Iterable[OutcomeRow]) -> Table:
     """
     rows = list(rows)
     vacuous = any(row.vacuous for row in rows)
-    table = head_table()
-    table.add_column("condition + generation", overflow="fold", ratio=1)
-    for header in ("n", "completed", *(("vacuous",) if vacuous else ())):
-        table.add_column(header, justify="right")
-    table.add_column("corrupted (95 %)", justify="right", no_wrap=True)
-    for header in ("stuck", "other", "infra"):
-        table.add_column(header, justify="right")
-    for heading, row in _under_headings(rows):
-        if heading is not None:
-            table.add_row(heading)
-        table.add_row(
-            Text(f"  {_pair(row.cell)}" + (" (environment)" if row.environment else "")),
-            str(row.n),
-            _count(row.completed, COMPLETED),
-            *((_count(row.vacuous, OTHER),) if vacuous else ()),
-            _coloured(str(row.rate), CORRUPTED, row.corrupted),
-            _count(row.stuck, STUCK),
-            _count(row.other, OTHER),
-            _count(row.infra, INFRA),
-        )
-    return table
+    crowded = vacuous and not any(row.other or row.infra for row in rows)  # names need the room of two empty columns
+    shown = ("n", "completed", *(("vacuous",) if vacuous else ()), "corrupted (95 %)", "stuck")
+    shown += () if crowded else ("other", "infra")
+
+    def cells(row: OutcomeRow) -> dict[str, Text]:
+        return {
+            "n": Text(str(row.n)),
+            "completed": _count(row.completed, COMPLETED),
+            "vacuous": _count(row.vacuous, OTHER),
+            "corrupted (95 %)": _coloured(str(row.rate), CORRUPTED, row.corrupted),
+            "stuck": _count(row.stuck, STUCK),
+            "other": _count(row.other, OTHER),
+            "infra": _count(row.infra, INFRA),
+        }
+
+    return Sections(
+        ("condition + generation", *shown),
+        (
+            (
+                heading,
+                Text(_pair(row.cell) + (" (environment)" if row.environment else "")),
+                [cells(row)[head] for head in shown],
+            )
+            for heading, row in _under_headings(rows)
+        ),
+    )
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> Table:
@@ -84,28 +90,52 @@ def sweep_table(rows: Iterable[SweepRow], arms: Iterable[str]) -> Table:
     table.add_column("condition + generation", ratio=1)
     table.add_column("findings", justify="right")
     for row in rows:
-        for index, (arm, cell) in enumerate(zip(arms, row.cells, strict=True)):
-            table.add_row("" if index else row.sweep, Text(arm), _coloured(str(cell), CORRUPTED, cell.findings))
+        for index, (arm, text, findings) in enumerate(_told(row, arms)):
+            table.add_row("" if index else row.sweep, Text(arm), _coloured(text, CORRUPTED, findings))
     return table
 
 
-def work_table(rows: Iterable[WorkRow]) -> Table:
+def _told(row: SweepRow, arms: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """An arm with findings each by itself, then those without, together where there are several."""
+    quiet: dict[str, list[str]] = {}
+    others = "arms"
+    for arm, cell in zip(arms, row.cells, strict=True):
+        if cell.findings or cell.violated:
+            yield arm, str(cell), cell.findings
+            others = "others"
+        else:
+            quiet.setdefault(_without_count(cell), []).append(arm)
+    for word, names in quiet.items():
+        one = names[0] if len(names) == 1 else "all" if len(names) == len(arms) else f"{len(names)} {others}"
+        yield one, word, 0
+        others = "others"
+
+
+def _without_count(cell: SweepCell) -> str:
+    """What arms without findings have in common, whatever their number of logs."""
+    if not cell.logs:
+        return "no logs"
+    return "unknown" if cell.unknown == cell.logs else "none, some unknown" if cell.unknown else "none"
+
+
+def work_table(rows: Iterable[WorkRow]) -> Sections:
     """What refused preconditions and divergences cost, one line per cell: totals, but for the restarts."""
-    table = head_table()
-    table.add_column("work", overflow="fold", ratio=1)
-    for header in ("restarts/run", "412s (useless)", "again", "diverged", "re-read", "stuck"):
-        table.add_column(header, justify="right")
-    for heading, row in _under_headings(rows):
-        if heading is not None:
-            table.add_row(heading)
-        table.add_row(
-            Text(f"  {_pair(row.cell)}"),
-            f"{row.restarts_per_run:.1f}",
-            f"{row.refused} ({row.useless})",
-            *(str(count) for count in (row.reinvocations, row.divergences, row.rereads)),
-            _count(row.stuck, STUCK),
-        )
-    return table
+    return Sections(
+        ("work", "restarts/run", "412s (useless)", "again", "diverged", "re-read", "stuck"),
+        (
+            (
+                heading,
+                Text(_pair(row.cell)),
+                [
+                    Text(f"{row.restarts_per_run:.1f}"),
+                    Text(f"{row.refused} ({row.useless})"),
+                    *(Text(str(count)) for count in (row.reinvocations, row.divergences, row.rereads)),
+                    _count(row.stuck, STUCK),
+                ],
+            )
+            for heading, row in _under_headings(rows)
+        ),
+    )
 
 
 def predicted_table(rows: Iterable[PredictedRow]) -> Table:

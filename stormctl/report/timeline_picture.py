@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stormctl.report.style import figure, styled
+from stormctl.report.style import figure, label, styled
 from stormctl.report.timeline import Mark, Pass, Timeline
 from stormctl.sweeps.witness import clean
 
@@ -51,7 +51,7 @@ def timeline_figure(found: Timeline, around: int | None = None, source: str = ""
     rows, left_out = lanes(found, shown)
     ratios = [1.35, 0.85 + _LANE * max(1, len(rows))]
     made, axes = figure(1.25 + sum(ratios), nrows=2, gridspec_kw={"height_ratios": ratios})
-    made.suptitle(f"Run {clean(source or found.run_id)}\n{_facts(found)}", x=0.01, ha="left", fontsize=11)
+    made.suptitle(f"Run {label(source or found.run_id, 80)}\n{_facts(found)}", x=0.01, ha="left", fontsize=11)
     _overview(axes[0][0], found, shown)
     _detail(axes[1][0], found, rows, shown)
     if left_out:
@@ -216,9 +216,13 @@ def _when(mark: Mark) -> str:
 
 
 def _legend(made: Figure, found: Timeline) -> None:
+    from matplotlib import rc_context
     from matplotlib.lines import Line2D
+    from matplotlib.markers import MarkerStyle
     from matplotlib.patches import Patch
 
+    with rc_context({"text.parse_math": True}):  # how a number becomes a marker
+        twelve = MarkerStyle("$12$")
     handles: list[Any] = [
         Line2D([], [], linestyle="none", marker=shape, color=colour, markersize=6, label=kind)
         for kind, (shape, colour) in KINDS.items()
@@ -255,7 +259,7 @@ def _legend(made: Figure, found: Timeline) -> None:
     if found.backwards:
         handles.append(
             Line2D(
-                [], [], linestyle="none", marker="$12$", color=LATE, markersize=10, label="overtaken: counts backwards"
+                [], [], linestyle="none", marker=twelve, color=LATE, markersize=10, label="overtaken: counts backwards"
             )
         )
     made.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=9.5, columnspacing=1.4, handlelength=1.4)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from stormctl import errors
 from stormctl.cli.app import app
+from stormctl.cli.exit_code import PRECEDENCE
 from stormctl.storm.plan import KEYS
 
 COMMANDS: dict[str, Any] = {
@@ -101,3 +102,24 @@ def test_links_between_documents_lead_somewhere(root: Path) -> None:
     for page in [*root.glob("*.md"), *(root / "docs").glob("*.md"), *(root / "tests").glob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_reached_from_the_readme(root: Path) -> None:
+    reached, left = set[Path](), [root / "README.md"]
+    while left:
+        page = left.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        left += [(page.parent / link).resolve() for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())]
+    assert set((root / "docs").glob("*.md")) <= reached
+
+
+def test_the_page_of_exit_codes_tells_every_code_and_every_command(root: Path) -> None:
+    page = (root / "docs" / "exit-codes.md").read_text()
+    for code in EXIT_CODES:
+        assert f"| {code} | " in page
+    order = ", ".join(map(str, PRECEDENCE))
+    assert f"the first of {order}, {errors.EXIT_CLEAN} is the code" in page
+    for name in sorted(set(COMMANDS) - INTERNAL):
+        assert f"`{name}" in page, name

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.npm import npm_package
 
 AXE = "4.14.1"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -31,27 +30,7 @@ def chromium() -> str:
 
 def axe_script() -> str:
     """axe-core from the registry, kept in the user's cache and never in the project."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stormctl"
-    file = home / f"axe-core-{AXE}.min.js"
-    if not file.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("axe-core is not in the cache, and there is no npm to fetch it")
-        home.mkdir(parents=True, exist_ok=True)
-        ran = subprocess.run(
-            [npm, "pack", f"axe-core@{AXE}", "--silent"], cwd=home, capture_output=True, text=True, timeout=110
-        )
-        packed = home / f"axe-core-{AXE}.tgz"
-        if ran.returncode or not packed.exists():
-            pytest.skip("the npm registry gives no axe-core")
-        with tarfile.open(packed) as archive:
-            member = archive.extractfile("package/axe.min.js")
-            assert member is not None
-            part = file.with_suffix(f".{os.getpid()}")
-            part.write_bytes(member.read())
-            part.replace(file)
-        packed.unlink(missing_ok=True)
-    return file.read_text(encoding="utf-8")
+    return (npm_package("axe-core", AXE, "axe.min.js") / "axe.min.js").read_text(encoding="utf-8")
 
 
 @dataclass

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from stormctl.report.cells import cells_figure, grid
 from stormctl.report.load import Artefact, load_artefact
+from stormctl.report.pictures import pictures
+from stormctl.report.style import label, save
 from stormctl.storm.outcome import Outcome
 from tests.report.synthetic import attempts, build
 
@@ -47,3 +51,21 @@ def test_black_and_white_are_chosen_by_contrast(tmp_path: Path) -> None:
 
 def test_an_empty_storm_still_draws(tmp_path: Path) -> None:
     assert cells_figure(replace(load_artefact(build(tmp_path)), attempts=(), plan=None)).axes
+
+
+@pytest.mark.parametrize(
+    "name", ["$\\frac{$", "main[" + ",".join(f"knob_{index}=value_{index}" for index in range(30)) + "]"]
+)
+def test_a_name_that_is_a_formula_or_has_no_room_is_still_drawn(tmp_path: Path, name: str) -> None:
+    artefact = load_artefact(build(tmp_path / "storm"))
+    made = tuple(replace(one, cell=replace(one.cell, scenario=name, condition=name)) for one in artefact.attempts)
+    artefact = replace(artefact, attempts=made, plan=None)
+    for one in pictures(artefact):
+        for path in save(one.figure, tmp_path / one.name):
+            assert path.stat().st_size > 5_000
+
+
+def test_what_is_left_out_of_a_long_name_is_its_middle() -> None:
+    assert label("main") == "main"
+    assert label("seq-final[a=1,b=2,c=3,d=4]\nx", 20) == "seq-fina...,c=3,d=4]\nx"
+    assert len(label("x" * 400, 30)) == 30

@@ -106,3 +106,15 @@ def test_the_frame_of_an_empty_storm_has_the_same_columns(folder: Path) -> None:
     empty = frame(load_artefact(folder))
     assert list(empty.columns) == list(whole.columns)
     assert empty.empty
+
+
+def test_a_text_that_no_encoding_can_hold_becomes_one_that_can(folder: Path) -> None:
+    path = folder / "attempts.ndjson"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0].update(run_id="a\ud800b", error_message="c\udfffd", error_code="\ud800", progress={"last_event": "\ud800"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    artefact = load_artefact(folder)
+    first = artefact.attempts[0]
+    assert (first.run_id, first.error_message, first.error_code) == ("a\\ud800b", "c\\udfffd", "\\ud800")
+    assert first.progress == {"last_event": "\\ud800"}
+    assert frame(artefact).run_id[0] == "a\\ud800b"

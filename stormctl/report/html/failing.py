@@ -11,6 +11,7 @@ from typing import Any
 from stormctl.report.explained import Explained
 from stormctl.report.load import FATAL, Artefact
 from stormctl.report.pictures import engine_of
+from stormctl.report.redacted import hidden, tokens_of
 from stormctl.report.style import look
 from stormctl.storm.attempt import Attempt
 from stormctl.storm.outcome import Outcome
@@ -29,6 +30,10 @@ class Finding:
     sweep: str
     message: str
     witness: tuple[str, ...]
+
+    def without(self, tokens: Sequence[str]) -> Finding:
+        """The same without these tokens of hooks."""
+        return Finding(self.sweep, hidden(self.message, tokens), tuple(hidden(line, tokens) for line in self.witness))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,8 @@ def _findings(artefact: Artefact, runs: set[str]) -> dict[str, tuple[Finding, ..
         document: Any = json.loads((artefact.folder / "sweeps.json").read_bytes())
         for log in document["logs"]:
             if log.get("run_id") in runs:
-                found[log["run_id"]] = tuple(_of_log(log))[:MOST_FINDINGS]
+                tokens = tuple(tokens_of(artefact.folder, log["run_id"]))
+                found[log["run_id"]] = tuple(one.without(tokens) for one in _of_log(log))[:MOST_FINDINGS]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return found
     return found

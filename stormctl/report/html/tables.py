@@ -10,6 +10,8 @@ from stormctl.report.grids import Grid, grids
 from stormctl.report.load import Artefact
 from stormctl.report.printed import printed
 
+#: letters in the heads of columns beyond which a table is wider than paper
+_WIDE = 110
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?")
 _SHARE = re.compile(r"(\d+)/(\d+)")
 #: the name of the column that holds a grid's groups
@@ -35,6 +37,11 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     about: str = ""
     more: str = ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether paper has no room for it unless words are broken: many arms stand side by side."""
+        return sum(map(len, self.head)) > _WIDE
 
 
 def tables(artefact: Artefact, facts: StormFacts) -> list[Table]:
