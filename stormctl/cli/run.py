@@ -12,7 +12,8 @@ from stormctl.cli.options import Dsn, ReportOnly
 from stormctl.storm.outcome import Counted
 
 PlanFile = Annotated[
-    Path | None, typer.Argument(metavar="PLAN", help="The plan, a YAML file. Left out with --resume.", show_default="")
+    Path | None,
+    typer.Argument(metavar="PLAN", help="The plan, a YAML file. Left out with --resume.", show_default=False),
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -85,9 +86,10 @@ def run(
     loaded = load_plan(plan, parse_overrides(override or ()), seed)
     until = None
     if until_resolved is not None:
-        from stormctl.storm.until import Arms, Until, narrowed
+        from stormctl.storm.until import Arms, Until, full_name, narrowed
 
-        arms = Arms(*until_resolved, outcome or Counted.CORRUPTED)
+        old, new = (full_name(loaded.cells, arm) for arm in until_resolved)
+        arms = Arms(old, new, outcome or Counted.CORRUPTED)
         loaded = narrowed(loaded, arms)
         until = Until(loaded, arms)
     elif outcome is not None:

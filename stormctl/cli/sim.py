@@ -26,7 +26,9 @@ Jobs = Annotated[
 
 ScenarioName = Annotated[
     str | None,
-    typer.Argument(metavar="SCENARIO", help="One of `stormctl sim list`. Left out: the whole book.", show_default=""),
+    typer.Argument(
+        metavar="SCENARIO", help="One of `stormctl sim list`. Left out: the whole book.", show_default=False
+    ),
 ]
 Worlds = Annotated[
     list[str] | None,
@@ -52,7 +54,7 @@ GenerationName = Annotated[
         "--generation",
         metavar="NAME",
         help="Generation of the replay engine. Default: the scenario's.",
-        show_default="",
+        show_default=False,
     ),
 ]
 SearchSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the search.")]

@@ -12,7 +12,7 @@ from stormctl.report.load import FATAL, Artefact, load_artefact
 from stormctl.stats import Rate
 from stormctl.storm.attempt import Attempt, Cell
 from stormctl.storm.outcome import Counted, Outcome
-from stormctl.storm.until import cells_of, pair_name
+from stormctl.storm.until import cells_of, full_name, pair_name
 
 CONTRADICTING = "contradicting"
 #: what can be compared; a log that contradicts itself is known after the sweep alone
@@ -109,11 +109,10 @@ def arm_names(artefact: Artefact) -> tuple[str, ...]:
 
 
 def _named(old: Artefact, new: Artefact, arms: tuple[str, str]) -> tuple[str, str]:
-    for artefact, arm in zip((old, new), arms, strict=True):
-        cells_of(artefact.cells, arm)
-    if old.folder == new.folder and arms[0] == arms[1]:
-        raise UsageError(f"{arms[0]!r} cannot differ from itself", remedy="Name two arms, or two folders.")
-    return arms
+    first, second = full_name(old.cells, arms[0]), full_name(new.cells, arms[1])
+    if old.folder == new.folder and first == second:
+        raise UsageError(f"{first!r} cannot differ from itself", remedy="Name two arms, or two folders.")
+    return first, second
 
 
 def _matches(old: Artefact, new: Artefact) -> list[tuple[str, str]]:

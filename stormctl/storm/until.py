@@ -41,6 +41,19 @@ def pair_name(cell: Cell) -> str:
     return f"{cell.condition} + {cell.generation}"
 
 
+def full_name(cells: Sequence[Cell], arm: str) -> str:
+    """The name that tables print for an arm that is named by its condition or generation alone: ``main``.
+
+    UsageError for a word that names none, or several.
+    """
+    if any(arm in (pair_name(cell), cell.arm) for cell in cells):
+        return arm
+    meant = list(dict.fromkeys(pair_name(cell) for cell in cells if arm in (cell.condition, cell.generation)))
+    if len(meant) > 1:
+        raise UsageError(f"{arm!r} is part of several arms", remedy=f"Name one whole: {', '.join(map(repr, meant))}.")
+    return meant[0] if meant else pair_name(cells_of(cells, arm)[0])
+
+
 def cells_of(cells: Sequence[Cell], arm: str) -> tuple[Cell, ...]:
     """The cells of an arm, which is named with its world (``local/main + nets``) or without. UsageError for none."""
     found = tuple(cell for cell in cells if arm in (pair_name(cell), cell.arm))

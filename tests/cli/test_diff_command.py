@@ -118,6 +118,10 @@ class TestExitCodes:
         )
         assert stormctl("diff", matrix, "--outcome", "nothing").code == 2
 
+    def test_an_arm_may_be_named_by_what_no_other_has(self, stormctl: Run, matrix: Path) -> None:
+        whole = stormctl("diff", matrix, "--arms", OLD, NEW, "--format", "json")
+        assert stormctl("diff", matrix, "--arms", "nets", "seq-final", "--format", "json").out == whole.out
+
 
 def test_a_folder_cut_short_is_compared_by_what_landed(stormctl: Run, matrix: Path) -> None:
     whole = (matrix / "attempts.ndjson").read_text()

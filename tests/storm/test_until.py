@@ -22,7 +22,7 @@ from stormctl.storm.outcome import Counted, Outcome
 from stormctl.storm.plan import Plan, load_plan, resolved_yaml
 from stormctl.storm.resume import resumable
 from stormctl.storm.run import Announce, AttemptRun
-from stormctl.storm.until import FILE, Arms, Until, narrowed, read_until
+from stormctl.storm.until import FILE, Arms, Until, full_name, narrowed, read_until
 from stormctl.workloads.registry import WORKLOADS
 from tests.storm.making import attempt, plan
 
@@ -48,6 +48,21 @@ def landed(made: Plan, outcomes: Outcomes = everywhere) -> list[Attempt]:
         for number in range(1, made.attempts + 1)
         for cell in made.cells
     ]
+
+
+class TestTheNameOfAnArm:
+    def test_may_be_the_part_that_no_other_arm_has(self) -> None:
+        cells = plan(matrix=MATRIX).cells
+        assert [full_name(cells, word) for word in (OLD, "main", "nets", "seq-final")] == [OLD, OLD, OLD, NEW]
+
+    def test_may_not_be_a_part_of_several(self) -> None:
+        with pytest.raises(UsageError, match="'dispenser' is part of several arms") as told:
+            full_name(plan(matrix=MATRIX).cells, "dispenser")
+        assert told.value.remedy == "Name one whole: 'seq-tail + dispenser', 'seq-final + dispenser'."
+
+    def test_is_never_guessed(self) -> None:
+        with pytest.raises(UsageError, match="there is no arm 'mian'"):
+            full_name(plan(matrix=MATRIX).cells, "mian")
 
 
 class TestWhichCells:
