@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -40,7 +41,7 @@ def _parts(tally: Tally) -> Iterator[RenderableType]:
     for one in tally.failing:
         yield Text()
         yield _head("violated", "bold red", one.source)
-        yield Padding(Text(clean(one.short)), (0, 0, 0, 2))
+        yield Padding(Text(one.run + clean(one.short)), (0, 0, 0, 2))
     yield from _more(tally.verdicts[Verdict.VIOLATED], len(tally.failing), "violated")
     if tally.reasons:
         yield Text()
@@ -88,12 +89,18 @@ def _kinds(tally: Tally) -> Table:
     for _ in range(2):
         grid.add_column(justify="right")
     grid.add_row(*(Text(word, style="dim") for word in ("findings by kind", "findings", "logs")))
-    for severity, kind in tally.kinds:
-        one = (severity, kind)
+    for severity, same in groupby(tally.kinds, key=lambda one: one[0]):
+        kinds = list(same)
         style = "red" if severity == "fatal" else "dim"
-        grid.add_row(
-            Text.assemble((f"  {severity}", style), f"  {clean(kind)}"),
-            f"{tally.findings[one]:,}",
-            f"{tally.with_finding[one]:,}",
-        )
+        for one in kinds:
+            counts = (tally.findings[one], tally.with_finding[one])
+            grid.add_row(Text.assemble((f"  {severity}", style), f"  {clean(one[1])}"), *map(_number, counts))
+        if len(kinds) > 1:
+            grid.add_row(
+                Text.assemble((f"  {severity}", style), "  of any kind"), *map(_number, tally.of_severity(severity))
+            )
     return grid
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"

@@ -33,10 +33,19 @@ class Failing:
         """``dense/gap 2, lifecycle/after-end``."""
         return ", ".join(kind if count == 1 else f"{kind} {count}" for kind, count in self.kinds)
 
+    @property
+    def run(self) -> str:
+        """Whose log it is where the name of the file does not say so: one file may hold those of many runs."""
+        return "" if self.run_id in self.source else f"run {clean(self.run_id)}: "
+
 
 @dataclass(slots=True)
 class Tally:
-    """The counts. ``by`` has the sweeps, and under each the verdicts by world."""
+    """The counts. ``by`` has the sweeps, and under each the verdicts by world.
+
+    ``findings`` counts findings by severity and kind, ``with_finding`` the logs that have one of that kind, and
+    ``severities`` those that have one of that severity.
+    """
 
     logs: int = 0
     events: int = 0
@@ -48,6 +57,7 @@ class Tally:
     with_finding: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     failing: list[Failing] = field(default_factory=list)
     broken: list[Unreadable] = field(default_factory=list)
+    severities: Counter[Severity] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     replayed: bool = False
 
@@ -68,6 +78,7 @@ class Tally:
         kinds = Counter((finding.severity, kind_of(finding.key)) for finding in item.findings)
         self.findings.update(kinds)
         self.with_finding.update(kinds.keys())
+        self.severities.update({severity for severity, _ in kinds})
         if item.verdict is Verdict.VIOLATED and len(self.failing) < MOST_FAILING:
             self.failing.append(failing(item))
         if item.verdict is Verdict.UNKNOWN:
@@ -108,6 +119,10 @@ class Tally:
         """The kinds of finding, the worst first, then those in most logs."""
         order = list(Severity)
         return sorted(self.findings, key=lambda one: (order.index(one[0]), -self.with_finding[one], one[1]))
+
+    def of_severity(self, severity: Severity) -> list[int]:
+        """The findings of this severity, of any kind, and the logs that have one."""
+        return [sum(n for (one, _), n in self.findings.items() if one is severity), self.severities[severity]]
 
     @property
     def told_reasons(self) -> list[tuple[str, int]]:
