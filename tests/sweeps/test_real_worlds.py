@@ -14,8 +14,8 @@ from stormctl.readers import open_captures
 from stormctl.sweeps import LogReport, SweepPlan, Verdict, sweep_log
 
 #: The completed runs of the real SDK whose branches contradict their own log. The index of the captures names the first
-#: two. It was not asked of the third, which is of the same release as the second and shows the same fault: seven branches
-#: whose wait is completed before their step went on as if the step had been first, and only a generation in which a step
+#: two. It says nothing of the third, which is of the second's release and shows the same fault: seven branches whose
+#: wait was completed before their step went on as if the step had been first, and only a generation in which a step
 #: overtakes a parked wait draws the log's ids (`stormctl explain` says so).
 SILENTLY_WRONG = {
     "v489-clean-stepStorm-03.json",
