@@ -201,6 +201,29 @@ def test_changed_bytes_are_told_the_same(tmp_path: Path, log: Path) -> None:
             same(copy)
 
 
+@pytest.mark.parametrize("name", ["step-storm", "hook-storm"])
+def test_changed_bytes_of_parquet_are_told_the_same(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "logs.parquet"
+    write_parquet([sound(name, run + 1) for run in range(3)], path)
+    content = path.read_bytes()
+    draw = random.Random(f"parquet {name}")
+    for _ in range(3 * EXAMPLES):
+        for changed in mutations(content, draw):
+            path.write_bytes(changed)
+            same(path)
+
+
+def test_the_rows_of_parquet_say_whose_they_are_whatever_the_metadata_calls_them(tmp_path: Path) -> None:
+    path = tmp_path / "logs.parquet"
+    write_parquet([sound()], path)
+    content = path.read_bytes()
+    assert content.count(b'"run_id": "wrun_') == 1
+    path.write_bytes(content.replace(b'"run_id": "wrun_', b'"run_id": "else_'))
+    (found,) = same(path)
+    assert isinstance(found, LogReport)
+    assert found.run_id.startswith("wrun_")
+
+
 ODD = {
     "a key twice": lambda line: line.replace('"type":', '"type":"x","type":', 1),
     "a blank": lambda line: line.replace(":", ": ", 1),

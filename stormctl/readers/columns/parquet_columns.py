@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ class _Reader:
             self._ended.add(name)
             given = self._about.get(name)
             found = meta.from_json(given, "its metadata", name) if given is not None else meta.Meta(name)
+            found = replace(found, run_id=name)  # the rows say whose they are
             strange = number in odd or not (positions[begin:end] > 0).all()
             runs.append(
                 Run(str(self._path), found, end - begin, few[number], strange, self._runs + number, self._rows + begin)
