@@ -54,6 +54,10 @@ Twice = Annotated[
         "the second.",
     ),
 ]
+Parquet = Annotated[
+    bool,
+    typer.Option("--parquet", help="Write all logs of the capture into one table besides, logs.parquet."),
+]
 Limit = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, max=1_000_000, help="Only the newest N runs.", show_default=False),
@@ -69,6 +73,7 @@ def capture(
     out: Out = None,
     twice: Twice = False,
     limit: Limit = None,
+    parquet: Parquet = False,
     report_only: ReportOnly = False,
 ) -> None:
     """Write the event logs of a live store into a folder that can be swept. The store is only read.
@@ -87,6 +92,7 @@ def capture(
                 with_payloads=with_payloads,
                 twice=twice,
                 limit=limit,
+                parquet=parquet,
                 report_only=report_only,
             )
         )

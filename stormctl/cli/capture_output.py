@@ -36,6 +36,7 @@ from stormctl.sweeps.witness import clean
 
 DSN = "STORMCTL_DSN"
 ROOT = Path(".stormctl")
+TABLE = "logs.parquet"
 #: How often a terminal, and how often a file, is told how far it is.
 TERMINAL_S, FILE_S = 0.2, 10.0
 #: What is listed of problems and of findings; the rest is counted.
@@ -67,6 +68,7 @@ def capture(
     with_payloads: bool,
     twice: bool,
     limit: int | None,
+    parquet: bool,
     report_only: bool,
 ) -> int:
     """Capture, tell of it, and reply the exit code."""
@@ -86,8 +88,19 @@ def capture(
         judged = _Judged()
         if twice:
             judged.take(folder)
-    emit("\n".join([*told.lines(path), *judged.lines()]))
+        table = _one_table(folder) if parquet else []
+    emit("\n".join([*told.lines(path), *table, *judged.lines()]))
     return combine([*told.codes(), *judged.codes()], report_only=report_only)
+
+
+def _one_table(folder: CaptureFolder) -> list[str]:
+    """Write the captured logs into one Parquet file beside them; the line that says so."""
+    from stormctl.readers.parquet import write_parquet
+
+    path = folder.path / TABLE
+    logs = (item for log in folder.logs() for item in open_file(log) if isinstance(item, Capture))
+    count = write_parquet(logs, path, with_payloads=folder.asked.with_payloads)
+    return [f"one table of {_runs(count)}: {clean(str(path))}"]
 
 
 class _Told:

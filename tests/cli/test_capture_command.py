@@ -72,6 +72,38 @@ def test_twice_keeps_both_and_tells_what_append_only_says(stormctl: Run, store: 
     assert verdicts == ["clean"] * 3
 
 
+@pytest.mark.parametrize("with_payloads", [False, True])
+def test_the_logs_can_be_had_as_one_table(stormctl: Run, store: Path, tmp_path: Path, with_payloads: bool) -> None:
+    out = tmp_path / "out"
+    ran = stormctl(
+        "capture", "--folder", store, "--out", out, "--parquet", *(["--with-payloads"] if with_payloads else [])
+    )
+    table = out / "logs.parquet"
+    assert (ran.code, ran.out) == (0, f"captured 3 runs: {out}\none table of 3 runs: {table}\n")
+    by_log, by_table = (json.loads(stormctl("sweep", one, "--format", "json").out)["logs"] for one in (out, table))
+    for log in [*by_log, *by_table]:
+        del log["source"]
+    assert by_table == by_log
+    assert (b"a-secret-payload" in b"".join(column_bytes(table))) is with_payloads
+
+
+def column_bytes(path: Path) -> list[bytes]:
+    import pyarrow.parquet as pq
+
+    return [str(value).encode() for row in pq.read_table(path).to_pylist() for value in row.values()]
+
+
+def test_a_capture_that_is_gone_on_with_has_all_its_runs_in_the_table(
+    stormctl: Run, store: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    stormctl("capture", "--folder", store, "--out", out, "--limit", 2, "--parquet")
+    ran = stormctl("capture", "--folder", store, "--out", out, "--twice", "--parquet")
+    assert ran.code == 2  # another capture was asked for, so the table stays as it was
+    ran = stormctl("capture", "--folder", store, "--out", out, "--parquet")
+    assert ran.out.endswith(f"one table of 3 runs: {out / 'logs.parquet'}\n")
+
+
 @pytest.mark.parametrize(
     ("seen", "code", "said"),
     [

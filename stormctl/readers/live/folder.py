@@ -73,6 +73,10 @@ class CaptureFolder:
         """The runs that were captured twice, in the order in which the second captures landed."""
         return [run_id for run_id, number in self._landed if number == AGAIN and self.landed(run_id, AGAIN) is not None]
 
+    def logs(self) -> list[Path]:
+        """The logs that are there, each run's newest capture, in the order in which runs first landed."""
+        return [self.log(run_id) for run_id in dict.fromkeys(run_id for run_id, _ in self._landed)]
+
     def log(self, run_id: str) -> Path:
         """Where a run's log is or would be."""
         return self.path / LOGS / f"{stem_of(run_id)}{SUFFIX}"
