@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stormctl.cli.exit_code import combine
+from stormctl.cli.options import Format, PictureFormat
 from stormctl.cli.output import emit, width
 from stormctl.cli.run_output import check_engines, codes, console_for_results, show
+from stormctl.cli.sim_schedules import Shown, model_named, put, script_at, write
 from stormctl.errors import (
     EXIT_CLEAN,
     EXIT_INTERRUPTED,
@@ -26,8 +29,11 @@ from stormctl.storm.plan import Plan
 
 if TYPE_CHECKING:
     from stormctl.sim.book import Entry
-    from stormctl.sim.explore import Violation
+    from stormctl.sim.explore import Budget, Violation
     from stormctl.sim.kernel import Model
+    from stormctl.sim.library import Hunt
+    from stormctl.sim.show import Picture
+    from stormctl.sim.strategies.base import Strategy
 
 #: schedules that a proof may take here: the real runtime plays some hundred in a second
 MOST_PROVED = 2_000
@@ -43,6 +49,9 @@ class Search:
     budget: str | None
     seed: int
     jobs: int
+    script: Path | None = None
+    shrinks: bool = True
+    proof: int = MOST_PROVED
 
 
 def tell_all() -> None:
@@ -52,66 +61,116 @@ def tell_all() -> None:
     emit("\n".join(list_text(width())))
 
 
-def book(worlds: Sequence[str], generation: str | None, *, report_only: bool) -> int:
+def book(worlds: Sequence[str], generation: str | None, how: Shown, *, report_only: bool) -> int:
     """Play every scenario of the book in each world; the exit code."""
-    from stormctl.report.sim_text import book_text
+    from stormctl.report.sim_text import book_data, book_text
     from stormctl.sim.book import BOOK, WORLDS, play_entry
+    from stormctl.sim.show import picture
 
     chosen = tuple(worlds) or WORLDS
     played = {name: [play_entry(entry, name, generation_name=generation) for entry in BOOK] for name in chosen}
-    emit("\n".join(book_text(played, width())))
-    red = any(not one.passed for all in played.values() for one in all)
+    red = [(name, one) for name, all in played.items() for one in all if not one.passed]
+    if how.format is PictureFormat.TABLE:
+        write("\n".join(book_text(played, width())), how)
+    elif how.format is PictureFormat.JSON:
+        write(json.dumps(book_data(played), indent=2, ensure_ascii=False), how)
+    else:
+        drawn = [picture(one.entry.system(name, generation_name=generation), one.run) for name, one in red]
+        put(drawn, how, " ".join(f"{name}: {sum(at == name for at, _ in red)} red of {len(BOOK)}." for name in chosen))
     return combine([EXIT_VIOLATIONS if red else EXIT_CLEAN], report_only=report_only)
 
 
-def search(scenario: str, worlds: Sequence[str], generation: str | None, how: Search, *, report_only: bool) -> int:
+def search(
+    scenario: str, worlds: Sequence[str], generation: str | None, how: Search, shown: Shown, *, report_only: bool
+) -> int:
     """Search the schedules of a scenario in each world; the exit code."""
-    from stormctl.report.sim_text import exploration_lines
+    from stormctl.report.sim_text import exploration_data, exploration_lines
     from stormctl.sim.book import WORLDS
-    from stormctl.sim.explore import Budget, explore
-    from stormctl.storm.planfile import parse_duration
+    from stormctl.sim.explore import explore
+    from stormctl.sim.models.fork import SMALL
+    from stormctl.sim.show import lines_of
+    from stormctl.sim.show.page import schedule_data
+    from stormctl.sim.tape import ScriptMismatch
 
-    entry = entry_of(scenario)
-    seconds = None if how.budget is None else parse_duration(how.budget, "--budget") / 1000
-    codes = []
-    for name in tuple(worlds) or WORLDS:
-        model = entry.search(name, generation)
-        found = explore(model, how.strategy, budget=Budget(how.seeds, seconds), seed=how.seed, jobs=how.jobs)
-        emit("\n".join(exploration_lines(model, found)))
-        for violation in sorted(found.violations.values(), key=lambda one: one.run)[:1]:
-            emit("\n".join(_small(model, violation)))
+    entry = None if scenario in SMALL else entry_of(scenario)
+    pictures, told, codes = [], [], []
+    for name in ("",) if entry is None else tuple(worlds) or WORLDS:
+        model = model_named(scenario) if entry is None else entry.search(name, generation)
+        strategy, budget = _chosen(how, "" if entry is None else entry.script)
+        try:
+            found = explore(model, strategy, budget=budget, seed=how.seed, jobs=how.jobs)
+        except ScriptMismatch as problem:
+            raise UsageError(f"{model.name}: {problem}", remedy=problem.remedy) from None
+        first = sorted(found.violations.values(), key=lambda one: one.run)[:1]
+        drawn = [_small(model, violation, how) for violation in first]
+        if shown.format is PictureFormat.TABLE and shown.out is None:
+            emit("\n".join(exploration_lines(model, found)))
+            for one in drawn:
+                put([one], shown)
+        pictures += drawn
+        told.append((model, found))
         codes.append(_CODES[found.verdict])
+    if shown.format is PictureFormat.JSON:
+        data = {
+            "schema": "stormctl.search/1",
+            "searches": [exploration_data(model, found) for model, found in told],
+            "schedules": [schedule_data(one) for one in pictures],
+        }
+        write(json.dumps(data, indent=2, ensure_ascii=False), shown)
+    elif shown.format is PictureFormat.HTML:
+        put(pictures, shown, " ".join(next(iter(exploration_lines(*one))) + "." for one in told))
+    elif shown.out is not None:
+        lines = [line for one in told for line in exploration_lines(*one)]
+        write("\n".join([*lines, *(line for one in pictures for line in ["", *lines_of(one, width=width())])]), shown)
     return combine(codes, report_only=report_only)
 
 
-def _small(model: Model, violation: Violation) -> list[str]:
-    """The failure, made small, proved minimal and drawn."""
-    from stormctl.report.sim_text import schedule_lines
+def _chosen(how: Search, own: str) -> tuple[str | Strategy, Budget]:
+    """The strategy and the budget: a script pins a part of each schedule and leaves the rest to chance.
+
+    ``scripted`` without a script plays the scenario's own.
+    """
+    from stormctl.sim.explore import Budget
+    from stormctl.sim.strategies.scripted import Scripted
+    from stormctl.storm.planfile import parse_duration
+
+    seconds = None if how.budget is None else parse_duration(how.budget, "--budget") / 1000
+    if how.script is None and how.strategy != "scripted":
+        return how.strategy, Budget(how.seeds, seconds)
+    script = own if how.script is None else script_at(how.script)
+    return Scripted([script], times=how.seeds, seed=how.seed), Budget(how.seeds, seconds)
+
+
+def _small(model: Model, violation: Violation, how: Search) -> Picture:
+    """The failure, made small and proved minimal where that is wanted."""
+    from stormctl.sim.kernel import TapeChooser, play
+    from stormctl.sim.show import picture
     from stormctl.sim.shrink import shrink
 
-    small = shrink(model, violation.tape, violation.signature, most_checked=MOST_PROVED)
-    return schedule_lines(small.model, small.tape, violation.signature, str(small.certificate), width())
+    if not how.shrinks:
+        return picture(model, play(model, TapeChooser(violation.tape)), signature=violation.signature)
+    small = shrink(model, violation.tape, violation.signature, most_checked=how.proof)
+    run = play(small.model, TapeChooser(small.tape))
+    return picture(small.model, run, proof=str(small.certificate), signature=violation.signature)
 
 
-def replay(text: str, *, report_only: bool) -> int:
-    """Play a schedule again; the exit code."""
-    from stormctl.report.sim_text import schedule_lines
-    from stormctl.sim.kernel import TapeChooser, play
-    from stormctl.sim.token import Token
+def library(names: Sequence[str], seeds: int, seed: int, form: Format, *, report_only: bool) -> int:
+    """Look for the bugs of the library, and tell how soon each was found; the exit code."""
+    from stormctl.report.sim_text import hunt_data, hunt_head, hunt_lines
+    from stormctl.sim.library import hunts
 
-    token = Token.parse(text)
-    scenario, _, rest = token.model.partition("@")
-    world, _, generation = rest.partition("/")
-    model = entry_of(scenario).search(world, generation or None)
-    if not model.digest.startswith(token.digest):
-        raise UsageError(
-            f"the token is for {token.model} as it was before it changed",
-            remedy="Search again with `stormctl sim run`, or write the schedule down as a script.",
-        )
-    run = play(model, TapeChooser(token.tape))
-    signature = run.problems[0].signature if run.problems else ""
-    emit("\n".join(schedule_lines(model, token.tape, signature, "", width())))
-    return combine([EXIT_VIOLATIONS if run.problems else EXIT_CLEAN], report_only=report_only)
+    table = form is Format.TABLE
+    done: list[Hunt] = []
+    for found in hunts(names, seeds=seeds, seed=seed):
+        if table and not done:
+            emit(hunt_head(seeds))
+        if table:
+            emit("\n".join(hunt_lines(found)))
+        done.append(found)
+    if not table:
+        data = {"schema": "stormctl.library/1", "bugs": [hunt_data(one) for one in done]}
+        emit(json.dumps(data, indent=2, ensure_ascii=False))
+    return combine([EXIT_CLEAN if all(one.good for one in done) else EXIT_VIOLATIONS], report_only=report_only)
 
 
 def entry_of(name: str) -> Entry:

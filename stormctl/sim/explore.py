@@ -111,6 +111,7 @@ def explore(
     budget: Budget,
     seed: int = 0,
     stop_at_first: bool = False,
+    sought: str = "",
     jobs: int = 1,
     dask: str | None = None,
     most_steps: int = MOST_STEPS,
@@ -118,7 +119,8 @@ def explore(
     """Try schedules until the budget is used up or the strategy has none left.
 
     With a limit of schedules, the result for one seed is the same for any number of processes. Several models are
-    explored by turns. UsageError for a strategy that there is none of, and for no limit at all where it is needed.
+    explored by turns. ``stop_at_first`` stops at the first violation whose signature begins with ``sought``. UsageError
+    for a strategy that there is none of, and for no limit at all where it is needed.
     """
     models = list(model) if isinstance(model, Sequence) else [model]
     if not models:
@@ -147,7 +149,7 @@ def explore(
             for outcome in play.play(tasks):
                 outcomes.append(outcome)
                 _count(found, outcome, seen)
-                if stop_at_first and found.first is not None:
+                if stop_at_first and any(signature.startswith(sought) for signature in found.violations):
                     found.stopped = "first"
                     break
                 if budget.seconds is not None and time.monotonic() - began >= budget.seconds:

@@ -35,6 +35,8 @@ from stormctl.sim.kernel import Body, Label, Problem, Run, Stage
 #: whichever comes first in the log decides on these two steps
 BRANCHES = {"hook_received": ("approve", "notify"), "wait_completed": ("settle", "archive")}
 WORLDS = ("mint", "commit")
+#: the models by their names, as a person types them, and the world of each
+SMALL = {f"fork-{world}": world for world in WORLDS}
 _ENDS = ("run_completed", "run_failed")
 
 _READ = Label("read", "log:run")

@@ -11,6 +11,7 @@ from stormctl.sim.oracles.ledger import ledger
 from stormctl.sim.oracles.log import log
 from stormctl.sim.oracles.once import once
 from stormctl.sim.oracles.order import order
+from stormctl.sim.oracles.prefixes import prefixes
 from stormctl.sim.real.machine import Machine
 
 Oracle = Callable[[Machine, Run], Iterator[Problem]]
@@ -21,6 +22,7 @@ ORACLES: Mapping[str, Oracle] = {
     "log": log,
     "cold": cold,
     "ledger": ledger,
+    "prefixes": prefixes,
     "once": once,
     "order": order,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -138,8 +138,13 @@ class Machine:
 
     def replay(self, length: int) -> Pass:
         """A replay of the first events of the log by a fresh engine, which nobody is told of: for the oracles."""
+        return next(self.replays((length,)))
+
+    def replays(self, lengths: Sequence[int]) -> Iterator[Pass]:
+        """The same of several prefixes, shortest first, in one walk. Kept passes of the run are not asked: a fault in
+        how they are told apart must show."""
         engine = engine_for(self.scenario.rules.generation.name, self.scenario.workload, self._input)
-        return next(iter(engine.passes(self.log, (length,))))
+        return iter(engine.passes(self.log, lengths))
 
     def judge(self, run: Run) -> Sequence[Problem]:
         """What the oracles say of the run."""

@@ -14,8 +14,9 @@ raced stands in brackets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 #: characters in a line
@@ -23,6 +24,7 @@ WIDTH = 80
 #: lines of a picture; what is in the middle of a longer one is left out, and said
 MOST_LINES = 18
 _LEAST = 6
+_DELIVERY = re.compile(r"O\d+\Z")
 _NUMBER = 7
 
 
@@ -87,6 +89,9 @@ def drawn(lanes: Lanes, *, width: int = WIDTH, most: int = MOST_LINES) -> list[s
     """The picture as lines of at most ``width`` characters, without colour. Where rows are left out, so are the lanes
     that have none of those that are drawn."""
     kept = list(_kept(list(zip(lanes.rows, lanes.overtaken, strict=True)), most))
+    if _too_wide(lanes.names, [entry[0] for entry in kept if not isinstance(entry, int)], width - _NUMBER):
+        lanes = folded(lanes)
+        kept = list(_kept(list(zip(lanes.rows, lanes.overtaken, strict=True)), most))
     shown = [entry[0] for entry in kept if not isinstance(entry, int)]
     names = lanes.names
     if len(shown) < len(lanes.rows):
@@ -107,9 +112,34 @@ def drawn(lanes: Lanes, *, width: int = WIDTH, most: int = MOST_LINES) -> list[s
     return lines
 
 
+def folded(lanes: Lanes) -> Lanes:
+    """All deliveries of the run in one lane, and all steps in another, for a screen that is not as wide as many of
+    them are; a row of a delivery then begins with its name."""
+    many = sum(bool(_DELIVERY.match(name)) for name in lanes.names) > 1
+    rows = []
+    for row in lanes.rows:
+        if _DELIVERY.match(row.lane):
+            rows.append(replace(row, lane="O", text=f"{row.lane}: {row.text}" if many else row.text))
+        elif row.lane.startswith("S:"):
+            rows.append(replace(row, lane="S"))
+        else:
+            rows.append(row)
+    return Lanes(lanes.title, tuple(dict.fromkeys(row.lane for row in rows)), tuple(rows))
+
+
+def _too_wide(names: Sequence[str], rows: Sequence[Row], room: int) -> bool:
+    """Whether the lanes that have something would have to be cut by more than a little."""
+    used = [name for name in names if any(row.lane == name for row in rows)]
+    return len(used) > 4 and sum(_needs(used, rows)) > room
+
+
+def _needs(names: Sequence[str], rows: Sequence[Row]) -> list[int]:
+    return [max([len(name), *(len(row.words) for row in rows if row.lane == name)]) + 2 for name in names]
+
+
 def _widths(names: Sequence[str], rows: Sequence[Row], room: int) -> list[int]:
     """How wide each lane is: what it needs, and where all together need more than there is, in proportion."""
-    needs = [max([len(name), *(len(row.words) for row in rows if row.lane == name)]) + 2 for name in names]
+    needs = _needs(names, rows)
     while sum(needs) > room and max(needs) > _LEAST:
         needs[needs.index(max(needs))] -= 1
     return needs
@@ -139,7 +169,7 @@ def _kept(rows: list[tuple[Row, bool]], most: int) -> Iterator[tuple[Row, bool] 
     beside = (at + reach for far in range(1, len(rows)) for reach in (-far, far) for at in every)
     fitting = [at for at in dict.fromkeys(beside) if 0 <= at < len(rows) and rows[at][0].lane in used]
     wanted: set[int] = set()
-    for place in (*raced, *marked, *matters, *fitting, *(range(len(rows)) if not every else ())):
+    for place in (*raced, *marked, *matters, *(fitting if raced or marked else range(len(rows)))):
         if place not in wanted and len(wanted) + 1 + _gaps({*wanted, place}, len(rows)) <= most:
             wanted.add(place)
     last = -1

@@ -154,7 +154,7 @@ def lines_of(found: Picture, *, width: int = WIDTH, most: int = MOST_LINES) -> l
     story = wrapped(" ".join(found.story), width, _MOST_STORY)
     below = [*([""] if story else []), *story, ""]
     if found.problems:
-        below += wrapped("; ".join(part for part in (_size(found), found.proof) if part), width, 2)
+        below += wrapped("; ".join(part for part in (size_of(found), found.proof) if part), width, 2)
     below.append(f"replay: {found.replay}")
     room = most - len(below) - 2
     if found.passing is not None and width >= _BESIDE:
@@ -169,7 +169,8 @@ def lines_of(found: Picture, *, width: int = WIDTH, most: int = MOST_LINES) -> l
     return lines + below
 
 
-def _size(found: Picture) -> str:
+def size_of(found: Picture) -> str:
+    """How large a schedule is, in words."""
     parts = [f"{found.preemptions} preemption{'' if found.preemptions == 1 else 's'}"]
     if found.faults:
         parts.append(f"{found.faults} fault{'' if found.faults == 1 else 's'}")

@@ -46,8 +46,9 @@ def sentences(run: Run, race: Race | None, problems: Sequence[Problem], passing:
     by = None if hole is None else _published(steps, hole.missed[0])
     if hole is not None:
         told.append(_hole(run, hole, by))
-    same = hole is not None and by is not None and race is not None
-    if race is not None and not (same and {hole.turn, by.turn} == {race.first, race.second}):  # type: ignore[union-attr]
+    if race is not None and not (
+        hole is not None and by is not None and {hole.turn, by.turn} == {race.first, race.second}
+    ):
         told.append(f"{_does(run, steps, race.first)}, then {_does(run, steps, race.second)}.")
     elif by is not None and hole is not None and by.turn > hole.turn:
         told.append(f"Then {by.actor} publishes {by.text} as {by.position}{_before(steps, by)}.")

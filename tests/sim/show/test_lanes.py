@@ -78,3 +78,24 @@ def test_a_picture_keeps_to_its_size(rows: list[Row], most: int) -> None:
     lines = drawn(Lanes("title", tuple(NAMES), tuple(rows)), most=most)
     assert len(lines) <= most + 2
     assert all(len(line) <= WIDTH for line in lines)
+
+
+def test_more_lanes_than_a_screen_has_room_for_are_folded_and_the_rows_say_whose_they_are() -> None:
+    names = ("H", "O1", "O2", "O3", "S:charge", "S:settle")
+    rows = tuple(Row(name, "some long thing", at) for at, name in enumerate(names, 1))
+    lines = drawn(Lanes("", names, rows))
+    assert lines[0].split() == ["#", "H", "O", "S"]
+    assert [line.split(maxsplit=1)[1] for line in lines[3:5]] == [
+        "O2: some long thing",
+        "O3: some long thing",
+    ]
+    assert all("~" not in line for line in lines)
+    wide = drawn(Lanes("", names, rows), width=200)
+    assert wide[0].split() == ["#", *names]
+
+
+def test_beside_what_matters_rows_are_kept_that_bring_no_lane_of_their_own() -> None:
+    rows = tuple(Row("O1" if at % 2 else "S:x", f"event_{at}", at, raced=at in (31, 33)) for at in range(1, 61))
+    lines = drawn(Lanes("", ("O1", "S:x"), rows), most=12)
+    assert lines[0].split() == ["#", "O1"]
+    assert len(lines) <= 13
