@@ -17,6 +17,7 @@ from stormctl.cli.capture import capture
 from stormctl.cli.clean import clean
 from stormctl.cli.conditions import conditions
 from stormctl.cli.diff import diff
+from stormctl.cli.drain import drain
 from stormctl.cli.engines import engines
 from stormctl.cli.explain import explain
 from stormctl.cli.plan_size import plan_size
@@ -55,6 +56,7 @@ app.command("clean")(clean)
 app.add_typer(world, name="world")
 app.add_typer(sdk, name="sdk")
 app.add_typer(sim, name="sim")
+app.add_typer(drain, name="drain")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

@@ -158,3 +158,27 @@ def _named(key: str) -> Iterable[tuple[str, str]]:
     if key == "world":
         return (("local", "a folder of files"), ("postgres", "a database"), ("memory", "one process"))
     return {"scenario": scenarios, "condition": conditions, "generation": generations}[key]("")
+
+
+@_quiet
+def drain_presets(incomplete: str) -> Iterable[tuple[str, str]]:
+    """The loops of a drain."""
+    from stormctl.drain.knobs import SUMMARIES
+
+    return SUMMARIES.items()
+
+
+@_quiet
+def drain_scenarios(incomplete: str) -> Iterable[tuple[str, str]]:
+    """The known failures of a drain."""
+    from stormctl.drain.scenarios import SCENARIOS
+
+    return ((one.id, one.title) for one in SCENARIOS)
+
+
+@_quiet
+def drain_situations(incomplete: str) -> Iterable[tuple[str, str]]:
+    """The situations that a search of a drain plays."""
+    from stormctl.drain.explored import SITUATIONS
+
+    return ((name, "") for name in SITUATIONS)

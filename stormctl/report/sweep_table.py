@@ -17,6 +17,7 @@ from rich.text import Text
 from stormctl.readers import Unreadable
 from stormctl.report.binding_strip import binding_strip
 from stormctl.sweeps import Finding, LogReport, Severity, SweepResult, Verdict, worst
+from stormctl.sweeps.drain.swept import WORLD
 from stormctl.sweeps.perturbation import Perturbed
 from stormctl.sweeps.reading import From
 from stormctl.sweeps.rebinding import Rebinding
@@ -53,7 +54,8 @@ def sweep_table(logs: Sequence[LogReport], unreadable: Sequence[Unreadable] = ()
         parts += [*_log(log, width if len(logs) == 1 else 0), Text()]
     for one in unreadable:
         parts += [_head("unreadable", "bold red", one.source), _indented(Text(clean(one.text)), 2), Text()]
-    if logs and not any(result.sweep == "rebinding" for log in logs for result in log.sweeps):
+    replayable = [log for log in logs if log.world != WORLD]  # a drain trace is no log
+    if replayable and not any(result.sweep == "rebinding" for log in replayable for result in log.sweeps):
         parts += [Text(HINT, style="dim"), Text()]
     return Group(*parts[:-1])
 

@@ -57,6 +57,8 @@ class Sweep:
     where: Callable[[Capture], bool] = field(default=lambda _capture: True)
     evidence: str = ""
     whole: bool = False
+    #: what a check needs that judges no captures at all: the words of what is missing
+    unfit: str = ""
 
     def applies(self, capture: Capture, scenario: Scenario | None = None) -> bool:
         """Whether the sweep has a place in this capture's report."""
@@ -68,6 +70,8 @@ class Sweep:
         self, capture: Capture, scenario: Scenario | None, profile: Profile, why: str = NO_WORKLOAD
     ) -> SweepResult:
         """The sweep's answer. ``why`` is what is missing when there is no scenario and one is needed."""
+        if self.unfit:
+            return SweepResult(self.name, Verdict.UNKNOWN, missing=(self.unfit,))
         missing: tuple[str, ...] = tuple(map(str, lacking(capture, self.needs)))
         if self.check is None and scenario is None:
             missing = (*missing, why)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stormctl.history import Capture
 from stormctl.readers.open import Place, Unreadable, files_at, open_file
+from stormctl.sweeps.drain.swept import is_trace, sweep_trace_file
 from stormctl.sweeps.earlier import unreadable_earlier, with_earlier
 from stormctl.sweeps.plan import SweepPlan
 from stormctl.sweeps.report import LogReport
@@ -65,7 +66,10 @@ def _swept(places: Iterable[Place | Unreadable], plan: SweepPlan) -> Iterator[Lo
 
 
 def _row_by_row(place: Place, plan: SweepPlan) -> Iterator[LogReport | Unreadable]:
-    """What one place gives."""
+    """What one place gives: of a log, or of a drain trace, which is another kind of subject."""
+    if isinstance(place, Path) and place.is_file() and is_trace(place):
+        yield from sweep_trace_file(place, plan.only, plan.profile)
+        return
     yield from _each(open_file(place, plan.read_as), plan)
 
 

@@ -67,6 +67,9 @@ _ALWAYS: Severities = {
     # A row that ended before its event: two writes, or a log that lost its tail. Either way the log is not clean.
     **_of("rows", run_row_ended=INERT),
     **_of("credit", stale_decision=LEGAL),  # no released store fences decisions
+    # Known of the last generation of the drain, or no fault of its own.
+    **_of("drain-coverage", residual_queue=LEGAL, residual_load=LEGAL, residual_requeue=LEGAL),
+    **_of("drain-arrival", inversion_by_requeue=LEGAL),
 }
 
 # An entity's row and its event are two writes; a writer may die between them.

@@ -14,6 +14,7 @@ from stormctl.sweeps import (
     cursor_exposure,
     cursor_skip,
     dense,
+    drain,
     entity_rows,
     hook_conflicts,
     id_order,
@@ -56,6 +57,7 @@ ORDER = (
     "roles",
     "log-order",
     "ledger",
+    *drain.NAMES,
 )
 _PLACE = {name: place for place, name in enumerate(ORDER)}
 
@@ -84,6 +86,7 @@ MODULES = (
     spec_versions,
     time_order,
     twins,
+    *drain.MODULES,
 )
 
 
