@@ -24,6 +24,14 @@ Jobs = Annotated[
 ]
 
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Search with the workers of this Dask scheduler (tcp://host:8786). Needs stormctl\\[dask].",
+    ),
+]
 ScenarioName = Annotated[
     str | None,
     typer.Argument(
@@ -108,7 +116,8 @@ def run(
     budget: Budgets = None,
     generation: GenerationName = None,
     seed: SearchSeed = 0,
-    jobs: Jobs = 1,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, max=64, help="Processes to share the work.")] = 1,
+    dask: Cluster = None,
     script: ScriptFile = None,
     shrink: Annotated[
         bool, typer.Option("--shrink/--no-shrink", help="Make what fails small, and prove that it is.")
@@ -127,7 +136,7 @@ def run(
     shown = sim_schedules.Shown(format, out)
     if scenario is None:
         raise typer.Exit(sim_output.book(tuple(world or ()), generation, shown, report_only=report_only))
-    wanted = sim_output.Search(strategy, seeds, budget, seed, jobs or 1, script, shrink, proof)
+    wanted = sim_output.Search(strategy, seeds, budget, seed, jobs, dask, script, shrink, proof)
     code = sim_output.search(scenario, tuple(world or ()), generation, wanted, shown, report_only=report_only)
     raise typer.Exit(code)
 

@@ -49,6 +49,7 @@ class Search:
     budget: str | None
     seed: int
     jobs: int
+    dask: str | None = None
     script: Path | None = None
     shrinks: bool = True
     proof: int = MOST_PROVED
@@ -93,12 +94,14 @@ def search(
     from stormctl.sim.tape import ScriptMismatch
 
     entry = None if scenario in SMALL else entry_of(scenario)
+    if how.dask is not None and how.jobs > 1:
+        raise UsageError("--jobs and --dask are two ways to share the work", remedy="Give one of them.")
     pictures, told, codes = [], [], []
     for name in ("",) if entry is None else tuple(worlds) or WORLDS:
         model = model_named(scenario) if entry is None else entry.search(name, generation)
         strategy, budget = _chosen(how, "" if entry is None else entry.script)
         try:
-            found = explore(model, strategy, budget=budget, seed=how.seed, jobs=how.jobs)
+            found = explore(model, strategy, budget=budget, seed=how.seed, jobs=how.jobs, dask=how.dask)
         except ScriptMismatch as problem:
             raise UsageError(f"{model.name}: {problem}", remedy=problem.remedy) from None
         first = sorted(found.violations.values(), key=lambda one: one.run)[:1]

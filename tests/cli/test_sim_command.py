@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from stormctl.cli.app import app, main
+from stormctl.errors import UsageError
 
 PAGE = Path(__file__).parents[2] / "docs" / "sim.md"
 
@@ -31,6 +32,18 @@ def test_the_book_is_red_where_it_should_be_and_fits_the_screen() -> None:
 def test_a_world_without_red_is_clean() -> None:
     told = sim("run", "--world", "append-only")
     assert (told.exit_code, "RED" in told.stdout) == (0, False)
+
+
+def test_a_cluster_finds_what_one_process_finds() -> None:
+    distributed = pytest.importorskip("distributed")
+    search = ("run", "fork-mint", "--strategy", "random", "--seeds", "150", "--no-shrink")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as cluster:
+        there = sim(*search, "--dask", cluster.scheduler_address)
+        twice = sim(*search, "--dask", cluster.scheduler_address, "--jobs", "2")
+    assert there.stdout == sim(*search).stdout
+    assert (there.exit_code, isinstance(twice.exception, UsageError)) == (1, True)
 
 
 class TestTheLibrary:
