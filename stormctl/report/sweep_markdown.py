@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stormctl.report.markdown import table
-from stormctl.report.sweep_tally import Tally, cell, shortened
+from stormctl.report.sweep_tally import Failing, Tally, cell, shortened
 from stormctl.sweeps import Verdict
 
 
@@ -32,8 +32,7 @@ def _blocks(tally: Tally) -> Iterator[str]:
         kinds = [(*one, tally.findings[one], tally.with_finding[one]) for one in tally.kinds]
         yield table(("severity", "kind", "findings", "logs"), kinds, words=2)
     if tally.failing:
-        lines = [f"* {code(one.source)}: {one.short}" + (f"\n  {code(one.first)}" if one.first else "")
-                 for one in tally.failing]  # fmt: skip
+        lines = [_failing(one) for one in tally.failing]
         yield "### Violated\n\n" + "\n".join([*lines, *_more(tally.verdicts[Verdict.VIOLATED], len(lines))])
     if tally.reasons:
         lines = [f"* {count:,}: {code(reason)}" for reason, count in tally.told_reasons]
@@ -41,6 +40,11 @@ def _blocks(tally: Tally) -> Iterator[str]:
     if tally.broken:
         lines = [f"* {code(one.source)}: {code(one.text)}" for one in tally.broken]
         yield "### Unreadable\n\n" + "\n".join([*lines, *_more(tally.unreadable, len(lines))])
+
+
+def _failing(one: Failing) -> str:
+    where = f"{code(one.source)} {code(one.run)}" if one.run else code(one.source)
+    return f"* {where}: {one.short}" + (f"\n  {code(one.first)}" if one.first else "")
 
 
 def _more(count: int, told: int) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -41,7 +40,7 @@ def _parts(tally: Tally) -> Iterator[RenderableType]:
     for one in tally.failing:
         yield Text()
         yield _head("violated", "bold red", one.source)
-        yield Padding(Text(one.run + clean(one.short)), (0, 0, 0, 2))
+        yield Padding(Text(clean(f"run {one.run}: {one.short}" if one.run else one.short)), (0, 0, 0, 2))
     yield from _more(tally.verdicts[Verdict.VIOLATED], len(tally.failing), "violated")
     if tally.reasons:
         yield Text()
@@ -89,18 +88,17 @@ def _kinds(tally: Tally) -> Table:
     for _ in range(2):
         grid.add_column(justify="right")
     grid.add_row(*(Text(word, style="dim") for word in ("findings by kind", "findings", "logs")))
-    for severity, same in groupby(tally.kinds, key=lambda one: one[0]):
-        kinds = list(same)
+    for severity, kind in tally.kinds:
+        one = (severity, kind)
         style = "red" if severity == "fatal" else "dim"
-        for one in kinds:
-            counts = (tally.findings[one], tally.with_finding[one])
-            grid.add_row(Text.assemble((f"  {severity}", style), f"  {clean(one[1])}"), *map(_number, counts))
-        if len(kinds) > 1:
-            grid.add_row(
-                Text.assemble((f"  {severity}", style), "  of any kind"), *map(_number, tally.of_severity(severity))
-            )
+        grid.add_row(
+            Text.assemble((f"  {severity}", style), f"  {clean(kind)}"),
+            f"{tally.findings[one]:,}",
+            f"{tally.with_finding[one]:,}",
+        )
+        detail = tally.detail(one)
+        if detail:
+            grid.add_row(Text(f"         {detail}", style="dim"))
+    for sweep, findings, logs in tally.of_several_kinds:
+        grid.add_row(f"  any of {sweep}", f"{findings:,}", f"{logs:,}")
     return grid
-
-
-def _number(count: int) -> str:
-    return f"{count:,}"

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from stormctl.readers import Unreadable
 from stormctl.report.binding_strip import binding_strip
+from stormctl.report.sweep_tally import kind_of, type_of, types_in_words
 from stormctl.sweeps import Finding, LogReport, Severity, SweepResult, Verdict, worst
 from stormctl.sweeps.drain.swept import WORLD
 from stormctl.sweeps.perturbation import Perturbed
@@ -176,15 +177,20 @@ def _findings(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     if len(fatal) > MOST_FINDINGS:
         yield Text()
         yield _indented(Text(f"and {len(fatal) - MOST_FINDINGS} more; --format json lists them all"), 2)
-    rest = Counter(
-        (finding.severity, "/".join(finding.key.split("/")[:2]))
-        for finding in findings
-        if finding.severity is not Severity.FATAL
-    )
+    rest: dict[tuple[Severity, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.severity is not Severity.FATAL:
+            rest.setdefault((finding.severity, kind_of(finding.key)), []).append(finding)
     if rest:
         yield Text()
-    for (severity, key), count in rest.items():
-        yield _indented(Text(f"{severity}  {key}" + (f"  {count} times" if count > 1 else ""), style="dim"), 2)
+    for (severity, kind), found in rest.items():
+        text = f"{severity}  {kind}"
+        if len(found) == 1:
+            yield _indented(Text(text, style="dim"), 2)
+            yield _indented(Text(found[0].message, style="dim"), 9)
+            continue
+        types = types_in_words(Counter(type_of(finding.about) for finding in found), kind)
+        yield _indented(Text(f"{text}  {len(found)} times" + (f": {types}" if types else ""), style="dim"), 2)
 
 
 def _places(places: Sequence[str]) -> str:

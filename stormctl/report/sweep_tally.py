@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from stormctl.history import kinds
 from stormctl.readers import Unreadable
 from stormctl.sweeps import LogReport, Severity, Verdict, worst
+from stormctl.sweeps.finding import MAX_WITNESS
 from stormctl.sweeps.registered import in_order
 from stormctl.sweeps.witness import clean
 
@@ -14,9 +16,12 @@ from stormctl.sweeps.witness import clean
 MOST_FAILING = 20
 #: Different reasons that are counted apart, and how many of them are told.
 MOST_REASONS, TOLD_REASONS = 200, 8
+#: Event types that are told of one kind of finding.
+TOLD_TYPES = 4
 #: No line of a stranger's log is longer than this in a summary.
 LONGEST = 200
 OTHER_REASONS = "other reasons"
+OTHER_TYPES = "other types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +34,22 @@ class Failing:
     first: str
 
     @property
+    def run(self) -> str:
+        """The run, where the source does not name it: a table or a database holds many."""
+        return "" if self.run_id in self.source else shortened(self.run_id)
+
+    @property
     def short(self) -> str:
         """``dense/gap 2, lifecycle/after-end``."""
         return ", ".join(kind if count == 1 else f"{kind} {count}" for kind, count in self.kinds)
-
-    @property
-    def run(self) -> str:
-        """Whose log it is where the name of the file does not say so: one file may hold those of many runs."""
-        return "" if self.run_id in self.source else f"run {clean(self.run_id)}: "
 
 
 @dataclass(slots=True)
 class Tally:
     """The counts. ``by`` has the sweeps, and under each the verdicts by world.
 
-    ``findings`` counts findings by severity and kind, ``with_finding`` the logs that have one of that kind, and
-    ``severities`` those that have one of that severity.
+    Of each kind of finding ``of_types`` counts the types of event that it is about, ``places`` the events that it names
+    and ``most_places`` those of the finding that names most; ``with_sweep`` counts the logs with a finding of a sweep.
     """
 
     logs: int = 0
@@ -55,9 +60,12 @@ class Tally:
     by: dict[str, dict[str, Counter[Verdict]]] = field(default_factory=dict)
     findings: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     with_finding: Counter[tuple[Severity, str]] = field(default_factory=Counter)
+    of_types: dict[tuple[Severity, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    places: Counter[tuple[Severity, str]] = field(default_factory=Counter)
+    most_places: dict[tuple[Severity, str], int] = field(default_factory=lambda: defaultdict(int))
+    with_sweep: Counter[str] = field(default_factory=Counter)
     failing: list[Failing] = field(default_factory=list)
     broken: list[Unreadable] = field(default_factory=list)
-    severities: Counter[Severity] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     replayed: bool = False
 
@@ -75,10 +83,15 @@ class Tally:
         for result in item.sweeps:
             self.by.setdefault(result.sweep, defaultdict(Counter))[item.world][result.verdict] += 1
             self.replayed = self.replayed or result.sweep == "rebinding"
-        kinds = Counter((finding.severity, kind_of(finding.key)) for finding in item.findings)
-        self.findings.update(kinds)
-        self.with_finding.update(kinds.keys())
-        self.severities.update({severity for severity, _ in kinds})
+        found = Counter((finding.severity, kind_of(finding.key)) for finding in item.findings)
+        self.findings.update(found)
+        self.with_finding.update(found.keys())
+        self.with_sweep.update({finding.sweep for finding in item.findings})
+        for finding in item.findings:
+            kind = (finding.severity, kind_of(finding.key))
+            self.of_types[kind][type_of(finding.about)] += 1
+            self.places[kind] += len(finding.positions)
+            self.most_places[kind] = max(self.most_places[kind], len(finding.positions))
         if item.verdict is Verdict.VIOLATED and len(self.failing) < MOST_FAILING:
             self.failing.append(failing(item))
         if item.verdict is Verdict.UNKNOWN:
@@ -120,9 +133,25 @@ class Tally:
         order = list(Severity)
         return sorted(self.findings, key=lambda one: (order.index(one[0]), -self.with_finding[one], one[1]))
 
-    def of_severity(self, severity: Severity) -> list[int]:
-        """The findings of this severity, of any kind, and the logs that have one."""
-        return [sum(n for (one, _), n in self.findings.items() if one is severity), self.severities[severity]]
+    def detail(self, kind: tuple[Severity, str]) -> str:
+        """What the findings of a kind are about: ``step_created 61``, or how many events where each has many."""
+        places, most = self.places[kind], self.most_places[kind]
+        if most > MAX_WITNESS:
+            at_most = f", at most {most:,} in one log" if self.with_finding[kind] > 1 else ""
+            return f"{places:,} events{at_most}"
+        return types_in_words(self.of_types[kind], kind[1])
+
+    @property
+    def of_several_kinds(self) -> list[tuple[str, int, int]]:
+        """Each sweep with findings of more than one kind: its findings, and the logs with any of them."""
+        by_sweep: dict[str, list[int]] = defaultdict(list)
+        for (_, kind), count in self.findings.items():
+            by_sweep[kind.partition("/")[0]].append(count)
+        return [
+            (name, sum(by_sweep[name]), self.with_sweep[name])
+            for name in self.sweeps
+            if len(by_sweep.get(name, ())) > 1
+        ]
 
     @property
     def told_reasons(self) -> list[tuple[str, int]]:
@@ -140,11 +169,24 @@ def kind_of(key: str) -> str:
     return "/".join(key.split("/")[:2])
 
 
+def type_of(about: str) -> str:
+    """The type of event that a finding is about, as it is counted: a stranger's own types are one."""
+    return about if not about or about in kinds.ALL_TYPES else OTHER_TYPES
+
+
+def types_in_words(types: Counter[str], kind: str) -> str:
+    """``step_created 40, wait_created 21``; empty where the kind of finding names the only one there is."""
+    told = sorted(((name, count) for name, count in types.items() if name), key=lambda one: (-one[1], one[0]))
+    if len(told) < 2 and all(name.replace("_", "-") in kind for name, _ in told):
+        return ""
+    return ", ".join(f"{name} {count:,}" for name, count in told[:TOLD_TYPES]) + (", ..." if told[TOLD_TYPES:] else "")
+
+
 def failing(log: LogReport) -> Failing:
     """A log in short."""
     fatal = [finding for finding in log.findings if finding.severity is Severity.FATAL]
-    kinds = Counter(kind_of(finding.key) for finding in fatal)
-    return Failing(log.source, log.run_id, tuple(kinds.most_common()), shortened(fatal[0].message) if fatal else "")
+    found = Counter(kind_of(finding.key) for finding in fatal)
+    return Failing(log.source, log.run_id, tuple(found.most_common()), shortened(fatal[0].message) if fatal else "")
 
 
 def shortened(text: str) -> str:
@@ -158,4 +200,4 @@ def cell(counts: Counter[Verdict]) -> str:
     return " / ".join(f"{counts[one]:,}" for one in Verdict) if counts else ""
 
 
-__all__ = ["Failing", "Tally", "cell", "failing", "kind_of", "shortened"]
+__all__ = ["Failing", "Tally", "cell", "failing", "kind_of", "shortened", "type_of", "types_in_words"]

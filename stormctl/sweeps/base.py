@@ -198,6 +198,7 @@ def _judged(name: str, fault: Fault, capture: Capture, profile: Profile) -> Find
         message=clean(fault.message),
         witness=witness(capture.log, fault.at if fault.witness is None else fault.witness),
         key=clean(f"{name}/{fault.kind}/{fault.entity}"),
+        about=clean(capture.log[fault.at[0]].type) if fault.at else "",
     )
 
 

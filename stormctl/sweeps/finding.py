@@ -76,7 +76,8 @@ Item = Fault | Noted | Unjudged
 class Finding:
     """One fault, judged. ``positions`` are store positions (1-based indices where the store has none).
 
-    ``key`` names the fault and not its place: two captures of one run give it the same key.
+    ``key`` names the fault and not its place: two captures of one run give it the same key. ``about`` is the type of
+    the event that it is about, the first of several; empty where it is about none.
     """
 
     sweep: str
@@ -86,6 +87,7 @@ class Finding:
     message: str
     witness: tuple[str, ...]
     key: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
