@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-#: between two columns, and what the first one has at least
-_GAP, _LEAST = 2, 12
+#: between two columns; the same where this leaves every name whole; what the first column has at least
+_GAP, _NARROW, _LEAST = 2, 1, 12
 Row = tuple[Text | None, Text, Sequence[Text]]
 
 
@@ -33,12 +33,16 @@ class Sections:
             max([Text(head).cell_len, *(row[2][index].cell_len for row in self.rows)])
             for index, head in enumerate(self.head[1:])
         ]
-        first = max(_LEAST, options.max_width - sum(numbers) - _GAP * len(numbers))
-        yield self._table([first, *numbers], (), show_header=True)
+        names = max([self.inset + row[1].cell_len for row in self.rows] + [Text(self.head[0]).cell_len])
+        room = options.max_width - sum(numbers)
+        whole = (gap for gap in (_GAP, _NARROW) if room - gap * len(numbers) >= names)
+        gap = next(whole, _GAP)
+        first = max(_LEAST, room - gap * len(numbers))
+        yield self._table([first, *numbers], (), gap, show_header=True)
         for heading, rows in self._parts():
             if heading is not None:
                 yield heading
-            yield self._table([first, *numbers], rows, show_header=False)
+            yield self._table([first, *numbers], rows, gap, show_header=False)
 
     def _parts(self) -> Iterator[tuple[Text | None, list[Row]]]:
         part: list[Row] = []
@@ -52,9 +56,14 @@ class Sections:
         if part:
             yield heading, part
 
-    def _table(self, widths: Sequence[int], rows: Iterable[Row], *, show_header: bool) -> Table:
+    def _table(self, widths: Sequence[int], rows: Iterable[Row], gap: int, *, show_header: bool) -> Table:
         made = Table(
-            box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, show_header=show_header, expand=True
+            box=SIMPLE_HEAD,
+            padding=(0, gap - 1, 0, 0),
+            pad_edge=False,
+            show_edge=False,
+            show_header=show_header,
+            expand=True,
         )
         for index, (head, width) in enumerate(zip(self.head, widths, strict=True)):
             made.add_column(

@@ -47,6 +47,13 @@ def test_a_heading_has_the_whole_width_and_numbers_stand_below_each_other() -> N
     ]
 
 
+def test_columns_move_together_where_that_leaves_a_name_whole() -> None:
+    made = Sections(("name", "n", "rate"), [row("all", "seq-final + dispenser", ("1", "x" * 9))])
+    assert shown(made, 37)[3:] == ["  seq-final + dispenser  1  xxxxxxxxx"]
+    assert shown(made, 35)[3:] == ["  seq-final + dispenser 1 xxxxxxxxx"]
+    assert shown(made, 34)[3:] == ["  seq-final +         1  xxxxxxxxx", "  dispenser"]
+
+
 @pytest.mark.parametrize("width", [80, 72, 100])
 def test_long_names_of_the_real_sdk_leave_every_number_whole(width: int) -> None:
     rows = [
