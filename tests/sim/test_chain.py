@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stormctl.errors import StormctlError
 from stormctl.sim.chain import Named, chain_of, check, check_fresh, divergence, fresh_chains, same_twice
+from stormctl.sim.library import bug
 from stormctl.sim.models.fork import Fork
 from stormctl.sim.models.leaks import Leak
 from stormctl.sim.strategies.random import RandomChooser
@@ -20,6 +22,7 @@ from stormctl.sim.token import Token
 
 #: STORMCTL_TAPES=1000 plays as many
 TAPES = int(os.environ.get("STORMCTL_TAPES", "60"))
+REAL_TAPES = int(os.environ.get("STORMCTL_TAPES", "12"))
 FORK = Named("stormctl.sim.models.fork:Fork", {"world": "mint", "orchestrators": 2})
 HASH_SEEDS = ["0", "1", "random"]
 
@@ -62,6 +65,41 @@ def test_tapes_are_the_same_under_each_python(version: str) -> None:
     if python is None:
         pytest.skip(f"no CPython {version} runs here")
     assert check_fresh(FORK, tapes(TAPES), python=python).verdict == "pass"
+
+
+class TestTheRealRuntime:
+    """The same of real deliveries and appends: the chain holds every event with its id and time, and every read."""
+
+    HOLE = Named("stormctl.sim.library.bugs:model_of", {"name": "in-flight-hole"})
+    FAULTS = Named("stormctl.sim.library.bugs:model_of", {"name": "stale-read"})
+
+    @pytest.mark.parametrize("named", [HOLE, FAULTS], ids=["hole", "faults"])
+    def test_is_the_same_twice_in_this_process(self, named: Named) -> None:
+        checked = check(named.model(), tapes(REAL_TAPES))
+        assert (checked.verdict, checked.tapes) == ("pass", REAL_TAPES)
+        assert checked.choices > 10
+
+    @pytest.mark.parametrize("hash_seed", HASH_SEEDS)
+    def test_is_the_same_in_a_fresh_process(self, hash_seed: str) -> None:
+        checked = check_fresh(self.HOLE, tapes(REAL_TAPES), hash_seed=hash_seed)
+        assert checked.verdict == "pass", checked.divergence
+
+    @pytest.mark.parametrize("version", ["3.12", "3.13"])
+    def test_is_the_same_under_each_python(self, version: str) -> None:
+        """STORMCTL_PYTHON_3_12 names one that has what the runtime needs besides itself."""
+        python = os.environ.get(f"STORMCTL_PYTHON_{version.replace('.', '_')}") or python_of(version)
+        if python is None or subprocess.run([python, "-c", "import msgspec"], capture_output=True).returncode:
+            pytest.skip(f"no CPython {version} with msgspec runs here")
+        checked = check_fresh(self.HOLE, tapes(REAL_TAPES), python=python)
+        assert checked.verdict == "pass", checked.divergence
+
+    def test_a_chain_tells_two_runs_apart_that_differ_in_a_payload_alone(self) -> None:
+        model = bug("in-flight-hole").system()
+        scenario = replace(model.scenario, outside=(replace(model.scenario.outside[0], payload={"approved": False}),))
+        one, other = (chain_of(each, [1, 1], texts=True) for each in (model, replace(model, scenario=scenario)))
+        found = divergence([1, 1], one, other)
+        assert found is not None
+        assert "hook_received" in found.one
 
 
 @pytest.mark.parametrize("kind", ["time.time", "id()", "random"])

@@ -75,6 +75,11 @@ BUGS: Mapping[str, Bug] = {
             "fork", "mint-ulid", "nets", "fenced", "nets", "cold/diverged",
         ),
         Bug(
+            "in-flight-slot",
+            "a payload has its slot and is slow: the hole it leaves outlasts every second read, and the run is given up",
+            "fork", "mint-slot", "nets", "fenced", "nets", "end/CORRUPTED_EVENT_LOG",
+        ),
+        Bug(
             "in-flight-answer",
             "the same in the last delivery: the run returns what its own log contradicts",
             "deadline", "mint-ulid", "nets", "fenced", "nets", "cold/other-answer", strategy="pos",

@@ -11,6 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from random import Random
 from typing import Any
 
@@ -135,6 +136,14 @@ class Machine:
         return Capture(
             source=self.scenario.name, log=self.log, evidence=Evidence(origin="simulated", live=not self.ended), run=row
         )
+
+    def observed(self) -> str:
+        """What the last turn has left, in words: for a chain of hashes (:mod:`stormctl.sim.chain`), whose links hold
+        what was before. With each event its id, time and payload; at last the run's own row."""
+        last = len(self._stage.run.turns) - 1
+        new = list(takewhile(lambda one: one.turn == last, reversed(self.happened)))
+        told = [f"{one.actor} {one.op} {one.text} {one.saw} {one.hidden} {_exact(one.event)}" for one in reversed(new)]
+        return f"{self.now} {self.row if self.ended else ''} {'; '.join(told)}"
 
     def replay(self, length: int) -> Pass:
         """A replay of the first events of the log by a fresh engine, which nobody is told of: for the oracles."""
@@ -480,6 +489,14 @@ class Machine:
     ) -> None:
         turn = len(self._stage.run.turns) - 1
         self.happened.append(Happened(turn, self.now - EPOCH_MS, actor, op, text, event, saw, hidden))
+
+
+def _exact(event: Event | None) -> str:
+    """All of an event."""
+    if event is None:
+        return ""
+    payload = "" if event.payload is None else event.payload.digest
+    return f"{event.position} {event.event_id} {event.created_at} {event.correlation_id} {dict(event.data)} {payload}"
 
 
 def _at_once(turns: Turns) -> Any:

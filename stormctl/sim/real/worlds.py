@@ -34,7 +34,8 @@ class SimWorld:
     orchestrator delivery of a run at a time, as a lease makes it; else leases may overlap. ``duplicates``, ``drops``,
     ``delays``: what the queue may do with a message, each a pick. ``crash``: a delivery may die before any of its
     operations, a pick as well; its message is given again. ``atomic``: outsiders see a hook once its event is in the
-    log, and not already by its row. ``hurry``: how often in a run time may move on while somebody could go on.
+    log, and not already by its row. ``hurry``: how often in a run time may move on while somebody could go on; more
+    often than a log of slots with a hole is read again, else no writer is ever slow enough to be missed.
     """
 
     name: str
@@ -48,7 +49,7 @@ class SimWorld:
     delays: bool = False
     crash: bool = False
     atomic: bool = True
-    hurry: int = 3
+    hurry: int = 8
 
     @property
     def early(self) -> bool:

@@ -1,8 +1,9 @@
 """Probabilistic concurrency testing: actors have priorities, and at d - 1 places the one in front falls behind all.
 
 Burckhardt, Kothari, Musuvathi, Nagarakatte (ASPLOS 2010): a bug of depth d is found by one schedule with a probability
-of at least 1 / (n * k**(d - 1)). The places are drawn from the longest schedule so far. Only those that can go on are
-looked at, and one that has gone on for long while others could falls behind too: else one that polls would starve all.
+of at least 1 / (n * k**(d - 1)). k counts the turns that more than one could have taken, since a change anywhere else
+changes nothing there; the places are drawn from as many as the schedule had that had the most so far. One that has gone
+on for long while others could falls behind too: else one that polls would starve all.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ from stormctl.sim.kernel import Pick, Stage
 from stormctl.sim.strategies.base import Numbered, Outcome, fault
 from stormctl.sim.stream import Stream
 
-#: turns of the longest schedule, before there was one
-FIRST_GUESS = 40
+#: such turns of a schedule, before there was one
+FIRST_GUESS = 20
 #: turns that one may take on end while another could go on
 FAIR = 1_000
 
 
 class PctChooser:
     """The highest priority goes on."""
-
-    sees_every_turn = True
 
     def __init__(self, stream: Stream, depth: int, longest: int) -> None:
         self._stream = stream
@@ -43,7 +42,7 @@ class PctChooser:
         while self._changes and self._changes[0] <= self._taken:
             del self._changes[0]
             chosen = self._behind(chosen, options)
-        self._on_end = self._on_end + 1 if chosen == self._before and len(options) > 1 else 0
+        self._on_end = self._on_end + 1 if chosen == self._before else 0
         if self._on_end >= FAIR:
             chosen, self._on_end = self._behind(chosen, options), 0
         self._before = chosen
@@ -90,5 +89,5 @@ class Pct:
         ]
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """How long schedules are."""
-        self._longest = max([self._longest, *(outcome.steps for outcome in outcomes)])
+        """How many turns of a schedule are a choice."""
+        self._longest = max([self._longest, *(len(outcome.tape) - outcome.picks for outcome in outcomes)])
