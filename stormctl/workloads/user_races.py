@@ -150,8 +150,9 @@ class _Finder:
             place = self._place(found, promise)
             if index == race.winner and place is None:
                 return None
-            # between racers that had settled before the race began the body decides, and not the log
-            if place is not None and (index == race.winner or index not in race.ready):
+            # where a racer had settled before the race began the body decides, and not the log: also against one whose
+            # result the log held earlier and that the body only then asked for (a payload that nobody had read)
+            if place is not None and (index == race.winner or not {index, race.winner} & {*race.ready}):
                 ends[names[-1]] = place
         where = f"race {race.number + 1} (line {race.line}, {race.function})"
         return Race((race.number + 1,), ends, ((names[race.winner], shown),), where)

@@ -60,6 +60,13 @@ async def ready(wf, input):
     await wf.step("ship" if winner == "a" else "cancel")
 
 
+async def unread(wf, input):
+    hook, pause = wf.hook("door"), wf.sleep(2000)
+    await wf.step("a")
+    winner = await wf.race(hook.next().then(lambda _: "opened"), pause.then(lambda _: "late"))
+    await wf.step("ship" if winner == "opened" else "cancel")
+
+
 async def same(wf, input):
     await wf.race(wf.step("pay"), wf.sleep(2000))
     await wf.step("ship")
@@ -149,6 +156,14 @@ def test_between_racers_that_were_ready_the_body_decides(file: Path) -> None:
         built = built.event("step_created", rank, name=name).event("step_started", rank, name=name)
     built = built.event("step_completed", 1, name="b").event("step_completed", 0, name="a")
     assert swept(file, "ready", built.step(2, "ship").run_completed()).verdict is Verdict.CLEAN
+
+
+def test_a_racer_that_was_ready_beats_a_payload_that_nobody_had_read(file: Path) -> None:
+    built = begun().event("hook_created", 0, token="door").wait_created(1, in_ms=2000)
+    built = built.event("step_created", 2, name="a").event("step_started", 2, name="a")
+    built = built.event("hook_received", 0, token="door").event("wait_completed", 1)
+    built = built.event("step_completed", 2, name="a").step(3, "cancel").run_completed()
+    assert swept(file, "unread", built).verdict is Verdict.CLEAN
 
 
 def test_branches_that_look_alike_in_the_log_are_given_the_benefit_of_the_doubt(file: Path) -> None:

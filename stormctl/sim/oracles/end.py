@@ -1,7 +1,8 @@
 """The end: a run comes to one, and not to that of a log which its own engine cannot follow.
 
 Nobody can go on any more when this is asked, time included. So a run that has not ended by then never will: that is a
-lost wake, unless it waits for a hook that nobody answers and the scenario says that it may.
+lost wake, unless it waits for a hook that nobody answers and the scenario says that it may. A message that was given up
+since its store failed too often is told then as well; where the run has ended, nobody waits for it.
 """
 
 from __future__ import annotations
@@ -45,5 +46,5 @@ def end(machine: Machine, run: Run) -> Iterator[Problem]:
             missing = [f"a payload for the hook {token!r}" for token in tokens] or [one for one in run.missing if one]
             text = f"nobody can go on: {'; '.join(missing) or 'what the run waits for'} is missing"
             yield Problem("end", "end/stalled", text)
-    for error in machine.errors:
-        yield Problem("end", "end/store", error)
+        for error in machine.errors:
+            yield Problem("end", "end/store", error)

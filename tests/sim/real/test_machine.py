@@ -15,7 +15,7 @@ from stormctl.sim.book import ENTRIES
 from stormctl.sim.book.bodies import BODIES
 from stormctl.sim.explore import Budget, explore
 from stormctl.sim.kernel import Run, TapeChooser, play
-from stormctl.sim.oracles import ORACLES, all_of
+from stormctl.sim.oracles import all_of
 from stormctl.sim.real.machine import Machine
 from stormctl.sim.real.scenario import Scenario, Sent
 from stormctl.sim.real.system import System
@@ -144,38 +144,6 @@ class TestEverySchedule:
         assert one_of_each.exhausted
         assert (all_of_them.runs, all_of_them.classes) == (schedules, classes)
         assert (one_of_each.runs, one_of_each.classes) == (classes, classes)
-
-
-class TestOracles:
-    """Each oracle has something broken that it must see."""
-
-    def signatures(self, model: System, *, strategy: str = "pct:3", runs: int = 200) -> set[str]:
-        found = explore(model, strategy, budget=Budget(runs=runs), seed=1)
-        return {violation.oracle.partition(".")[0] for violation in found.violations.values()}
-
-    def test_cold_and_order_see_the_hole(self) -> None:
-        assert {"cold", "order"} <= self.signatures(system("fork", "mint-ulid"), strategy="pos", runs=400)
-
-    def test_end_sees_a_queue_that_loses_messages(self) -> None:
-        assert "end" in self.signatures(system("long-sleep", "append-only[drops]"), runs=60)
-        assert "end" not in self.signatures(system("long-sleep", "append-only"), runs=60)
-
-    def test_log_sees_a_run_that_ends_twice(self) -> None:
-        assert "log" in self.signatures(system("fork", "append-only[overlap]"), runs=60)
-
-    def test_ledger_sees_an_ordinal_that_goes_to_another_call(self) -> None:
-        """Before vercel/workflow #3406 a result overtakes a wait, or not, by how much of the log was read."""
-        world = "append-only[overlap]"
-        assert "ledger" in self.signatures(system("unclaimed", world, generation_name="opposite"), runs=120)
-        assert "ledger" not in self.signatures(system("unclaimed", world, generation_name="rearm"), runs=120)
-
-    def test_once_sees_a_body_that_runs_without_having_been_started(self) -> None:
-        model = system("one-step", hook=False)
-        run = play(model, TapeChooser())
-        found = machine(run)
-        assert list(ORACLES["once"](found, run)) == []
-        found.finished["touch"] += 1
-        assert [problem.signature for problem in ORACLES["once"](found, run)] == ["once/touch"]
 
 
 class TestWorlds:
