@@ -12,6 +12,7 @@ from stormctl.history import Capture, Event, Evidence, RunRow
 from stormctl.readers import evidence as worth
 from stormctl.readers.fields import optional, required, shown
 from stormctl.readers.text import damaged, parse, refuse_hopeless, unreadable
+from stormctl.readers.unpack import read_up_to
 
 SCHEMA_NAME, SCHEMA_VERSION = "stormctl.log", 1
 SCHEMA = f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
@@ -71,7 +72,7 @@ def read(path: Path, stem: str) -> Meta:
         return Meta(stem)
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content = read_up_to(file, MAX_BYTES + 1)
     except OSError as error:
         raise unreadable(path, error) from error
     if len(content) > MAX_BYTES:

@@ -22,12 +22,10 @@ from stormctl.readers import text as limits
 from stormctl.readers.payloads import payload_of
 from stormctl.readers.sdk_events import STEP_INPUT
 from stormctl.readers.text import parse
-from stormctl.readers.unpack import open_plain
+from stormctl.readers.unpack import open_plain, read_up_to
 
 #: A larger file is taken line by line.
 MAX_BYTES = 32 << 20
-#: Most logs are whole in this much. Room for the largest, made and given back for each, is memory that is cleared.
-_FIRST_BYTES = 1 << 18
 #: Numbers from here on are refused.
 LARGEST = 1 << 63
 NOTHING = msgspec.Raw(b"")
@@ -62,9 +60,7 @@ _ENCODER = msgspec.json.Encoder()
 def plain_rows(path: Path) -> Sequence[PlainRow] | None:
     """The rows of a file, or None where it must be taken line by line. Errors as those of ``open_plain``."""
     with open_plain(path) as file:
-        content = file.read(_FIRST_BYTES)
-        if len(content) == _FIRST_BYTES:
-            content += file.read(MAX_BYTES + 1 - _FIRST_BYTES)
+        content = read_up_to(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES or not content.isascii():
         return None
     try:

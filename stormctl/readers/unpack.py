@@ -29,6 +29,8 @@ FREE_BYTES = 64 << 20
 MAX_WINDOW_BYTES = 128 << 20
 SUFFIXES = (".gz", ".zst")
 _CHUNK = 1 << 16
+#: Most logs, and all that lies beside them, are whole in this much.
+_FIRST_BYTES = 1 << 18
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -55,6 +57,16 @@ def plain(file: BinaryIO, name: str) -> BinaryIO:
         file.close()
         raise
     return cast("BinaryIO", unpacked)
+
+
+def read_up_to(file: BinaryIO, most: int) -> bytes:
+    """All of a file, and of a large one the first ``most`` bytes.
+
+    Room for the largest file, made and given back for every small one, costs more than reading it.
+    """
+    first = min(most, _FIRST_BYTES)
+    content = file.read(first)
+    return content if len(content) < first else content + file.read(most - first)
 
 
 def bare_name(path: Path) -> str:

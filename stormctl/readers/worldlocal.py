@@ -28,6 +28,7 @@ from stormctl.readers.fields import shown
 from stormctl.readers.sdk_capture import CTIME, Found, capture_of
 from stormctl.readers.sdk_events import event_of, in_order
 from stormctl.readers.text import damaged, parse, refuse_hopeless, unreadable
+from stormctl.readers.unpack import read_up_to
 from stormctl.readers.unreadable import Unreadable
 
 #: Where an app keeps its store, below its own folder.
@@ -376,7 +377,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], os.stat_result] | None:
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             try:
-                return _object(file.read(MAX_FILE_BYTES + 1), path), status
+                return _object(read_up_to(file, MAX_FILE_BYTES + 1), path), status
             except OSError as error:
                 raise unreadable(path, error) from None
             except UnreadableInput:
