@@ -43,12 +43,20 @@ Worlds = Annotated[
     typer.Option(
         "--world",
         metavar="NAME",
-        help="A world of `stormctl sim list`, or a storage condition, with switches in brackets: append-only[crash]. "
+        help="A world of `stormctl sim list`, or a storage condition, with switches in brackets: append-only\\[crash]. "
         "Again for more. Default: mint-ulid, mint-slot and append-only.",
         show_default=False,
     ),
 ]
-StrategyName = Annotated[str, typer.Option("--strategy", metavar="NAME", help="How schedules are chosen.")]
+StrategyName = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="How schedules are chosen. Default: pct:3; of a small model several by turns.",
+        show_default=False,
+    ),
+]
 Seeds = Annotated[
     int, typer.Option("--seeds", metavar="N", min=1, max=10_000_000, help="Schedules to try in each world.")
 ]
@@ -111,7 +119,7 @@ def list_all() -> None:
 def run(
     scenario: ScenarioName = None,
     world: Worlds = None,
-    strategy: StrategyName = "portfolio",
+    strategy: StrategyName = None,
     seeds: Seeds = 1000,
     budget: Budgets = None,
     generation: GenerationName = None,

@@ -44,7 +44,7 @@ _CODES = {"pass": EXIT_CLEAN, "violation": EXIT_VIOLATIONS, "vacuous": EXIT_UNKN
 class Search:
     """How schedules are looked for: see the options of ``stormctl sim run``."""
 
-    strategy: str
+    strategy: str | None
     seeds: int
     budget: str | None
     seed: int
@@ -93,13 +93,13 @@ def search(
     from stormctl.sim.show.page import schedule_data
     from stormctl.sim.tape import ScriptMismatch
 
-    entry = None if scenario in SMALL else entry_of(scenario)
     if how.dask is not None and how.jobs > 1:
         raise UsageError("--jobs and --dask are two ways to share the work", remedy="Give one of them.")
+    entry = None if scenario in SMALL else entry_of(scenario)
     pictures, told, codes = [], [], []
     for name in ("",) if entry is None else tuple(worlds) or WORLDS:
         model = model_named(scenario) if entry is None else entry.search(name, generation)
-        strategy, budget = _chosen(how, "" if entry is None else entry.script)
+        strategy, budget = _chosen(how, entry)
         try:
             found = explore(model, strategy, budget=budget, seed=how.seed, jobs=how.jobs, dask=how.dask)
         except ScriptMismatch as problem:
@@ -128,19 +128,21 @@ def search(
     return combine(codes, report_only=report_only)
 
 
-def _chosen(how: Search, own: str) -> tuple[str | Strategy, Budget]:
+def _chosen(how: Search, entry: Entry | None) -> tuple[str | Strategy, Budget]:
     """The strategy and the budget: a script pins a part of each schedule and leaves the rest to chance.
 
-    ``scripted`` without a script plays the scenario's own.
+    ``scripted`` without a script plays the scenario's own. Left open, it is what finds soonest; of a
+    small model all schedules can be tried.
     """
     from stormctl.sim.explore import Budget
+    from stormctl.sim.strategies.registry import SOONEST
     from stormctl.sim.strategies.scripted import Scripted
     from stormctl.storm.planfile import parse_duration
 
     seconds = None if how.budget is None else parse_duration(how.budget, "--budget") / 1000
     if how.script is None and how.strategy != "scripted":
-        return how.strategy, Budget(how.seeds, seconds)
-    script = own if how.script is None else script_at(how.script)
+        return how.strategy or ("portfolio" if entry is None else SOONEST), Budget(how.seeds, seconds)
+    script = ("" if entry is None else entry.script) if how.script is None else script_at(how.script)
     return Scripted([script], times=how.seeds, seed=how.seed), Budget(how.seeds, seconds)
 
 

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from stormctl.cli.app import app, main
-from stormctl.errors import UsageError
 
 PAGE = Path(__file__).parents[2] / "docs" / "sim.md"
 
@@ -41,9 +40,13 @@ def test_a_cluster_finds_what_one_process_finds() -> None:
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         there = sim(*search, "--dask", cluster.scheduler_address)
-        twice = sim(*search, "--dask", cluster.scheduler_address, "--jobs", "2")
     assert there.stdout == sim(*search).stdout
-    assert (there.exit_code, isinstance(twice.exception, UsageError)) == (1, True)
+    assert there.exit_code == 1
+
+
+def test_work_is_shared_in_one_way(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "run", "fork-mint", "--jobs", "2", "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert "--jobs and --dask are two ways to share the work" in capsys.readouterr().err
 
 
 class TestTheLibrary:

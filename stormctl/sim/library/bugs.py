@@ -76,7 +76,7 @@ BUGS: Mapping[str, Bug] = {
         ),
         Bug(
             "in-flight-slot",
-            "a payload has its slot and is slow: the hole that it leaves outlasts every reread, and the run is given up",
+            "a payload has its slot and is slow: its hole outlasts every reread, and the run is given up",
             "fork", "mint-slot", "nets", "fenced", "nets", "end/CORRUPTED_EVENT_LOG",
         ),
         Bug(

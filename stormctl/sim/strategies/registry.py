@@ -16,6 +16,8 @@ from stormctl.sim.strategies.swarm import Swarm
 from stormctl.sim.strategies.urw import Urw
 
 MOST = 1_000
+#: of 200 searches for the in-flight hole each, in mint-ulid and in mint-slot, the soonest on the median
+SOONEST = "pct:3"
 
 #: name: what it does, and how it is made from a seed, what stands behind the colon, and the number of models
 STRATEGIES: dict[str, tuple[str, Callable[[int, str, int], Strategy]]] = {
