@@ -254,6 +254,25 @@ async def siblings(wf: Workflow, _input: Input) -> str:
     return f"{left}+{right}"
 
 
+async def clocked(wf: Workflow, input: Input) -> str:
+    """A branch by the run's own clock, while a payload lies unread."""
+    wf.hook(input.token)
+    began = wf.now()
+    await wf.step("work")
+    word = "soon" if wf.now() - began < HOUR_MS else "late"
+    await wf.step(word)
+    return word
+
+
+async def paused(wf: Workflow, input: Input) -> str:
+    """A wait behind a step, while a payload lies unread."""
+    wf.hook(input.token)
+    await wf.step("work")
+    await wf.sleep(MINUTE_MS)
+    await wf.step("close")
+    return "closed"
+
+
 async def work_then_end(wf: Workflow, _input: Input) -> str:
     """One step, in whose middle the run is cancelled."""
     await wf.step("work")
@@ -286,6 +305,8 @@ _PLAIN = [
     "afterWork",
     "join",
     "never",
+    "soon",
+    "late",
 ]
 STEPS: Mapping[str, StepBody] = {
     **dict.fromkeys(_PLAIN, nothing),
@@ -326,7 +347,8 @@ BODIES: Mapping[str, Workload] = {
         _workload,
         (
             empty, one_step, review, deadline, long_sleep, waits_for_ever, retrying, parallel, confirmed, peek, probe,
-            tagged, probed, fork, paused_fork, early, step_fork, unclaimed, claimed, siblings, work_then_end,
+            tagged, probed, fork, paused_fork, early, step_fork, unclaimed, claimed, siblings, clocked, paused,
+            work_then_end,
         ),
     )
 }  # fmt: skip

@@ -33,7 +33,8 @@ class Entry:
 
     ``status`` is what the run comes to (``stalled``: it waits for a hook that never comes), ``output`` what it returns.
     ``guard`` is the check of a writer's snapshot that the scenario is about.
-    ``stale`` lets reads leave out what the script says, ``overlap`` lets deliveries of the run overlap.
+    ``stale`` lets reads leave out what the script says, ``overlap`` lets deliveries of the run overlap, ``drops`` lets
+    the queue lose what the script says.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Entry:
     guard: Guard = Guard.WATERMARK
     stale: bool = False
     overlap: bool = False
+    drops: bool = False
     check: Check | None = None
     generation: str = "nets"
 
@@ -59,6 +61,7 @@ class Entry:
             condition=condition,
             stale=self.stale,
             serial=not self.overlap,
+            drops=self.drops,
             hurry=PATIENT,
         )
         scenario = Scenario(

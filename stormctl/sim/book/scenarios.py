@@ -7,8 +7,10 @@ one that shows a corruption stays red until the world in which it does is mended
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from stormctl.history import kinds
+from stormctl.sim.book.bodies import HOUR_MS
 from stormctl.sim.book.entry import Check, Entry
 from stormctl.sim.oracles.end import waits_for
 from stormctl.sim.real.appends import RUN_ID
@@ -365,6 +367,14 @@ BOOK: tuple[Entry, ...] = (
     ),
 )
 
+#: a delivery has read the step's result; then time goes on, and another reads the payload behind it as well
+LONGER = (
+    "O1: run to read\nO1.1: run to publish hook_created\nO1: run to join\nS:work: run to publish step_completed work\n"
+    "O1: run to read\nclock: run to tick\nH: run to send run\nO2: run to take run"
+)
+
+#: what came after the book, with its stated result: the second to the fourth are red, and the second and the third are
+#: mended by the generation ``registered``
 LATER_ONES: tuple[Entry, ...] = (
     Entry(
         "step-vs-timer-early-settlement",
@@ -374,6 +384,39 @@ LATER_ONES: tuple[Entry, ...] = (
         output="timed-out",
         overlap=True,
         check=behind_the_end,
+    ),
+    Entry(
+        "clock-after-race",
+        "the run asks for the time, and two deliveries have read so much of its log each",
+        "clocked",
+        LONGER,
+        (replace(YES, at_ms=2 * HOUR_MS),),
+        overlap=True,
+    ),
+    Entry(
+        "sleep-resumeat-recomputed",
+        "two deliveries ask for one wait, each until another time",
+        "paused",
+        LONGER,
+        (replace(YES, at_ms=1_000),),
+        overlap=True,
+    ),
+    Entry(
+        "lost-step-dispatch",
+        "the queue takes a step's message and loses it, and nobody sends another",
+        "retrying",
+        "S:stubborn: pick queue = lost",
+        output="ok",
+        drops=True,
+    ),
+    Entry(
+        "sleep-replay-inherits-resumeat",
+        "the same two deliveries, and the wait is in the log already",
+        "paused",
+        LATER + "O1: end\nH: end",
+        (YES,),
+        output="closed",
+        overlap=True,
     ),
 )
 

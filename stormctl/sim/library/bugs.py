@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from stormctl.engine.generations import generation
 from stormctl.errors import UsageError, suggest
 from stormctl.runtime.rules import Rules
+from stormctl.sim.book.bodies import BODIES
 from stormctl.sim.explore import Budget, explore
-from stormctl.sim.library.bodies import BODIES_OF_BUGS
 from stormctl.sim.oracles import all_of
 from stormctl.sim.real.scenario import Scenario, Sent
 from stormctl.sim.real.system import System
@@ -46,7 +46,7 @@ class Bug:
         name = self.repaired_generation if repaired else self.generation
         outside = () if self.hook_ms is None else (Sent("H", "review", {"approved": True}, self.hook_ms),)
         rules = Rules(generation=generation(name))
-        scenario = Scenario(self.name, BODIES_OF_BUGS[self.body], {}, outside, rules, rests=True)
+        scenario = Scenario(self.name, BODIES[f"book-{self.body}"], {}, outside, rules, rests=True)
         return System(scenario, sim_world(world), all_of, made_by=(twin_of if repaired else model_of, (self.name,)))
 
     def found_by(self, seed: int = 0, *, strategy: str = "", model: System | None = None) -> int | None:

@@ -43,10 +43,24 @@ def test_the_oracles_alone_find_the_same(world: str) -> None:
     assert red == RED[world]
 
 
+#: what is wrong of the later ones where order is that of the commits, and the generation that mends it, if one does
+LATER_RED = {
+    "clock-after-race": ("ledger/rebound/step:soon/step:late", "registered"),
+    "sleep-resumeat-recomputed": ("ledger/moved-wait", "registered"),
+    "lost-step-dispatch": ("end/dormant", None),
+}
+
+
 @pytest.mark.parametrize("entry", LATER_ONES, ids=ids)
-def test_the_later_ones_hold_where_order_is_that_of_the_commits(entry: Entry) -> None:
+def test_the_later_ones_have_their_stated_result(entry: Entry) -> None:
     played = play_entry(entry, "append-only")
-    assert played.passed, played.problems
+    assert played.missed == ()
+    signature, mended = LATER_RED.get(entry.id, (None, None))
+    assert played.passed is (signature is None), played.problems
+    if signature is not None:
+        assert signature in {problem.signature for problem in played.problems}
+    if mended is not None:
+        assert play_entry(entry, "append-only", generation_name=mended).passed
 
 
 @pytest.mark.parametrize("entry", BOOK, ids=ids)
