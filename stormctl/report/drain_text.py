@@ -14,6 +14,7 @@ from stormctl.drain.picture import lanes
 from stormctl.drain.scenarios import SCENARIOS, Scenario, told
 from stormctl.drain.space import WaveSeen
 from stormctl.drain.table import Measured, Row, agrees
+from stormctl.report.named import named
 from stormctl.sim.kernel import Problem, Run
 from stormctl.sim.show.lanes import drawn
 from stormctl.sim.shrink import Shrunk
@@ -30,20 +31,10 @@ _SILENT = (PassBegin, PassEnd, Rest, Told)
 
 def presets_text(width: int) -> Iterator[str]:
     """The loops, the situations and the scenarios by name."""
-    yield from _section("loops", SUMMARIES, width)
-    yield from _section("scenarios", {one.id: one.title for one in SCENARIOS}, width)
+    yield from named("loops", SUMMARIES, width)
+    yield from named("scenarios", {one.id: one.title for one in SCENARIOS}, width)
     yield "situations of a search"
     yield from textwrap.wrap(", ".join(SITUATIONS), width, initial_indent="  ", subsequent_indent="  ")
-
-
-def _section(title: str, rows: dict[str, str], width: int) -> Iterator[str]:
-    yield title
-    indent = max(map(len, rows)) + 4
-    for name, text in rows.items():
-        first, *rest = textwrap.wrap(text, max(20, width - indent)) or [""]
-        yield f"  {name:<{indent - 4}}  {first}"
-        yield from (" " * indent + line for line in rest)
-    yield ""
 
 
 # -- the golden table ------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from stormctl.report.named import named
 from stormctl.sim.book import BOOK, LATER_ONES, Played
 from stormctl.sim.explore import Exploration
 from stormctl.sim.kernel import Model
@@ -19,26 +20,16 @@ from stormctl.sim.strategies.registry import STRATEGIES
 
 def list_text(width: int) -> Iterator[str]:
     """Scenarios, worlds, strategies and oracles, each with a line."""
-    yield from _section("scenarios", {entry.id: entry.title for entry in (*BOOK, *LATER_ONES)}, width)
+    yield from named("scenarios", {entry.id: entry.title for entry in (*BOOK, *LATER_ONES)}, width)
     small = {
         name: f"a small model of an event log that forks, places given by {world}" for name, world in SMALL.items()
     }
-    yield from _section("small models", small, width)
-    yield from _section("bugs", {name: one.title for name, one in BUGS.items()}, width)
-    yield from _section("worlds", {name: world.condition.leaves for name, world in WORLDS.items()}, width)
+    yield from named("small models", small, width)
+    yield from named("bugs", {name: one.title for name, one in BUGS.items()}, width)
+    yield from named("worlds", {name: world.condition.leaves for name, world in WORLDS.items()}, width)
     own = {"scripted": "the scenario's own script, or that of --script; what it leaves open at random"}
-    yield from _section("strategies", {name: said for name, (said, _) in STRATEGIES.items()} | own, width)
-    yield from _section("oracles", {name: (one.__doc__ or "").splitlines()[0] for name, one in ORACLES.items()}, width)
-
-
-def _section(title: str, rows: Mapping[str, str], width: int) -> Iterator[str]:
-    yield title
-    indent = max(map(len, rows)) + 4
-    for name, text in rows.items():
-        first, *rest = textwrap.wrap(text, max(20, width - indent)) or [""]
-        yield f"  {name:<{indent - 4}}  {first}".rstrip()
-        yield from (" " * indent + line for line in rest)
-    yield ""
+    yield from named("strategies", {name: said for name, (said, _) in STRATEGIES.items()} | own, width)
+    yield from named("oracles", {name: (one.__doc__ or "").splitlines()[0] for name, one in ORACLES.items()}, width)
 
 
 def book_text(played: Mapping[str, Sequence[Played]], width: int) -> Iterator[str]:
