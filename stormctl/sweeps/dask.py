@@ -7,6 +7,7 @@ this process, so that its DSN, which may hold a password, is not sent anywhere.
 from __future__ import annotations
 
 import importlib
+import re
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -21,6 +22,8 @@ from stormctl.sweeps.plan import SweepPlan
 from stormctl.sweeps.shares import Share
 from stormctl.sweeps.spread import AHEAD, Item
 
+#: An address as Dask prints them: ``tcp://host:8786``, ``host:8786``, ``inproc://10.0.0.1/7/1``.
+_ADDRESS = re.compile(r"[!-~]*:[!-~]*")
 #: How long a scheduler may take to answer, and a first worker to be there.
 CONNECT_S, WORKERS_S = 10, 30
 #: A worker has several threads, and an engine of ours is for one at a time.
@@ -84,6 +87,8 @@ class Dask:
 
     def _client(self) -> Any:
         try:
+            if not _ADDRESS.fullmatch(self._address):
+                raise ValueError  # not asked about at all: a name that is none can take minutes to be looked up
             client = self._distributed.Client(self._address, timeout=CONNECT_S, set_as_default=False)
         except Exception:  # addresses that are none, refused connections and timeouts each have errors of their own
             raise UsageError(
