@@ -78,6 +78,6 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml
 	@echo "installing stormctl and its tools into $(VENV) (once, about a minute)"
-	@$(PIP) install --quiet --no-compile --editable '.[dev,notebook]'
+	@$(PIP) install --quiet --no-compile --editable '.[dev,notebook,dask]'
 	@$(COMPILE)
 	@touch $(VENV)/.installed $@

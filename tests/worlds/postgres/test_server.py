@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -216,7 +217,8 @@ def drive() -> Iterator[Callable[..., Driven]]:
             assert stream is not None
             stream.close()
         for pid in driven.alive():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # its watcher may be ending it just now
+                os.kill(pid, signal.SIGKILL)
 
 
 def gone_within(driven: Driven, seconds: float) -> bool:
