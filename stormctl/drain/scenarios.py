@@ -74,7 +74,7 @@ _HISTORY = (*ADMITTED, "300ms: admit a C")
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
-        "F1", "a ghost: a mark at an index that the view does not have", G_1, G1,
+        "F1", "a ghost: a mark at an index that the view does not have", G_1, G0,
         "G0: the view must show the event before it is marked", _AGAIN, ("drain-own-index/ghost",),
     ),
     Scenario(

@@ -197,3 +197,27 @@ def test_a_sweep_of_traces_leaves_logs_alone(tmp_path: Path) -> None:
     log = Path(__file__).parents[2] / "fixtures" / "logs"
     told = stormctl("sweep", str(next(log.glob("*clean*step*.ndjson"))))
     assert "drain-" not in told.stdout
+
+
+class TestATraceThatLacksSomething:
+    def swept(self, path: Path, drop: str = "", first: int = 0) -> dict[str, tuple[str, list[str]]]:
+        """The verdict and what is missing of each sweep, of a sound run without some of its records."""
+        assert stormctl("drain", "run", "G4", "--trace", str(path)).exit_code == 0
+        head, *rows = path.read_text().splitlines()
+        kept = [row for row in rows if not drop or json.loads(row)["kind"] != drop]
+        path.write_text("\n".join([head, *kept[first:]]) + "\n")
+        (log,) = json.loads(stormctl("sweep", str(path), "--format", "json").stdout)["logs"]
+        return {one["sweep"]: (one["verdict"], one["missing"]) for one in log["sweeps"]}
+
+    def test_is_clean_where_it_lacks_nothing(self, tmp_path: Path) -> None:
+        assert {verdict for verdict, _ in self.swept(tmp_path / "t.ndjson").values()} == {"clean"}
+
+    @pytest.mark.parametrize(("kind", "sweep"), [("rest", "drain-wake"), ("counters", "drain-counters")])
+    def test_is_unknown_to_the_sweep_that_goes_by_it(self, tmp_path: Path, kind: str, sweep: str) -> None:
+        found = self.swept(tmp_path / "t.ndjson", kind)
+        assert [name for name, (verdict, _) in found.items() if verdict == "unknown"] == [sweep]
+        assert found[sweep][1]
+
+    @pytest.mark.parametrize("first", [1, 8, 10_000])
+    def test_is_unknown_to_all_where_it_has_no_beginning(self, tmp_path: Path, first: int) -> None:
+        assert {verdict for verdict, _ in self.swept(tmp_path / "t.ndjson", first=first).values()} == {"unknown"}
